@@ -1,0 +1,48 @@
+"""Names of Temporal activity types: a stable grammar that a person recognises in the Temporal UI.
+
+    activity-type  = workflow "/" executor-path      an executor's deliveries
+                   | workflow ":" service            seed, respond, commit
+    executor-path  = executor *( "/" executor )      from the outermost workflow inwards
+    workflow, executor = the MAF name or id, with "%", "/" and ":" percent-encoded
+
+`expense-approval/fraud-score` is the executor `fraud-score` of the workflow `expense-approval`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+from urllib.parse import unquote
+
+Service = Literal["seed", "respond", "commit"]
+
+_ESCAPES = str.maketrans({"%": "%25", "/": "%2F", ":": "%3A"})
+
+
+def _segment(name: str) -> str:
+    return name.translate(_ESCAPES)
+
+
+def executor_activity_type(workflow_name: str, executor_path: Sequence[str]) -> str:
+    """Return the activity type that runs an executor; `executor_path` has one id per level of nesting."""
+    return "/".join(_segment(part) for part in (workflow_name, *executor_path))
+
+
+def service_activity_type(workflow_name: str, service: Service) -> str:
+    """Return the activity type of one of the adapter's own activities for a workflow."""
+    return f"{_segment(workflow_name)}:{service}"
+
+
+def parse_executor_activity_type(activity_type: str) -> tuple[str, tuple[str, ...]]:
+    """Return the workflow name and executor path that an executor's activity type stands for.
+
+    Raises:
+        ValueError: The name does not follow the grammar.
+    """
+    workflow_name, *path = activity_type.split("/")
+    if not workflow_name or not path or not all(path) or ":" in activity_type:
+        raise ValueError(
+            f"{activity_type!r} is not an executor's activity type; "
+            "expected '<workflow name>/<executor id>', such as 'expense-approval/fraud-score'."
+        )
+    return unquote(workflow_name), tuple(unquote(part) for part in path)

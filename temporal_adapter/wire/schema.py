@@ -1,0 +1,50 @@
+"""Shapes to JSON and back, with the schema version. Knows no shape by name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+SCHEMA_VERSION = 1
+_VERSION_KEY = "v"
+
+ShapeT = TypeVar("ShapeT")
+
+
+class WireError(ValueError):
+    """JSON that is not the shape it should be, or is of a schema version this release cannot read."""
+
+
+def dump(shape: msgspec.Struct) -> dict[str, Any]:
+    """Return the JSON form of a shape: plain dicts, lists and scalars, with the schema version under `v`."""
+    return {_VERSION_KEY: SCHEMA_VERSION, **cast("dict[str, Any]", msgspec.to_builtins(shape))}
+
+
+def load(shape: type[ShapeT], data: Any) -> ShapeT:
+    """Read a shape from its JSON form.
+
+    Fields this release does not know are ignored, so that a release may add optional ones.
+
+    Raises:
+        WireError: The data is of a newer schema version, or does not have the shape.
+    """
+    if isinstance(data, dict):
+        version = cast("dict[str, Any]", data).get(_VERSION_KEY, SCHEMA_VERSION)
+        if not isinstance(version, int) or version > SCHEMA_VERSION:
+            raise WireError(
+                f"{shape.__name__} has schema version {version!r}, and this release of agent-framework-temporal "
+                f"reads up to {SCHEMA_VERSION}. Upgrade this process to the release that wrote it."
+            )
+    try:
+        return msgspec.convert(data, shape)
+    except msgspec.ValidationError as error:
+        raise WireError(f"{shape.__name__} cannot be read: {error}") from error
+
+
+def fingerprint(data: Any) -> str:
+    """Return the SHA-256 (hex) of JSON data in its canonical form: sorted keys, no white space, ASCII."""
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

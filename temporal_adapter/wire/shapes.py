@@ -1,0 +1,332 @@
+"""The shapes themselves. Field comments say what a reader of a history needs to know.
+
+Conventions: ids are strings, timestamps ISO 8601 in UTC, sizes bytes of JSON. Absent optional fields are
+left out of the JSON. Names are MAF's where MAF has the thing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+
+class _Shape(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Immutable, and compact in JSON."""
+
+
+# --- values -------------------------------------------------------------------------------------------------
+
+
+class Value(_Shape):
+    """An encoded object: tagged JSON inline, or a reference to it in the blob store."""
+
+    inline: Any | UnsetType = UNSET
+    ref: str | None = None  # SHA-256 of the canonical tagged JSON, the blob's name
+    size: int  # of the canonical tagged JSON
+
+
+# --- messages, requests, events -----------------------------------------------------------------------------
+
+
+class Request(_Shape):
+    """A MAF `request_info` event that waits for a response."""
+
+    request_id: str
+    source_executor_id: str
+    data: Value
+    request_type: Any  # encoded type
+    response_type: Any  # encoded type
+    origin: str = "EXECUTOR"
+
+
+class Message(_Shape):
+    """A MAF `WorkflowMessage`."""
+
+    source_id: str
+    data: Value
+    target_id: str | None = None
+    type: Literal["standard", "response"] = "standard"
+    trace_contexts: list[dict[str, str]] | None = None
+    source_span_ids: list[str] | None = None
+    request: Request | None = None  # original_request_info_event of a response
+
+
+class Route(_Shape):
+    """What one edge group decided about one message. A group that dropped it leaves no route."""
+
+    group: int  # index among the edge groups of the message's source
+    targets: list[str] = []  # deliver to these executors, in this order
+    source_ids: list[str] = []  # what the targets see as source_executor_ids
+    fan_in: str | None = None  # or: buffer in this fan-in (MAF's edge runner state key)
+    error: ErrorDetails | None = None  # or: the condition or selection function raised
+
+
+class ErrorDetails(_Shape):
+    """A MAF `WorkflowErrorDetails`."""
+
+    error_type: str
+    message: str
+    traceback: str | None = None
+    executor_id: str | None = None
+    extra: dict[str, Any] | None = None
+
+
+class RoutedMessage(_Shape):
+    """A message and where it goes."""
+
+    message: Message
+    routes: list[Route] = []
+
+
+class Event(_Shape):
+    """A MAF `WorkflowEvent`. A payload that is a list of values already known is kept as `items`."""
+
+    type: str
+    origin: str = "FRAMEWORK"
+    data: Value | None = None
+    items: list[Value] | None = None
+    executor_id: str | None = None
+    iteration: int | None = None
+    state: str | None = None
+    details: ErrorDetails | None = None
+    request: Request | None = None
+
+
+# --- graph --------------------------------------------------------------------------------------------------
+
+
+class FanIn(_Shape):
+    """A fan-in edge group: it fires when every source has something buffered."""
+
+    sources: list[str]  # in edge order, the order of the aggregated list
+    target: str
+
+
+class Graph(_Shape):
+    """What the run must know of the MAF workflow, recorded when it starts."""
+
+    name: str
+    signature: str  # MAF's graph_signature_hash
+    start_executor_id: str
+    executors: list[str]
+    max_iterations: int
+    fan_ins: dict[str, FanIn] = {}
+
+
+# --- checkpoints --------------------------------------------------------------------------------------------
+
+
+class Changes(_Shape):
+    """Entries of a snapshot that differ from its base; None is a deletion."""
+
+    state: dict[str, Value | None] = {}  # shared state
+    executors: dict[str, Value | None] = {}  # what on_checkpoint_save returned
+    attributes: dict[str, Value | None] = {}  # changed attributes of executors without hooks: one dict each
+    buffers: dict[str, list[Message] | None] = {}  # fan-in buffers, in order of arrival
+    requests: dict[str, Request | None] = {}  # pending requests
+
+
+class Base(_Shape):
+    """A checkpoint known to be in the blob store."""
+
+    checkpoint_id: str
+    object: str  # the object's name in the store
+    digest: str  # SHA-256 of the object's bytes
+
+
+class Snapshot(_Shape):
+    """All that a run knows between supersteps, save the messages in flight."""
+
+    base: Base | None = None
+    changes: Changes
+
+
+CheckpointKind = Literal["entry", "superstep", "response"]
+
+
+class CheckpointHeader(_Shape):
+    """A checkpoint's place in the lineage."""
+
+    checkpoint_id: str
+    previous_checkpoint_id: str | None = None
+    iteration: int
+    timestamp: str
+    kind: CheckpointKind
+
+
+class CheckpointRecord(_Shape):
+    """A checkpoint in full: what an activity needs to write it to the store."""
+
+    header: CheckpointHeader
+    snapshot: Snapshot
+    messages: list[Message] = []  # in flight, in order of first send by source
+
+
+class CommitOutcome(_Shape):
+    """What became of writing checkpoints: the last one written, or why it could not be."""
+
+    base: Base | None = None
+    size: int = 0  # of the written object
+    error: str | None = None
+
+
+# --- activities ---------------------------------------------------------------------------------------------
+
+
+class StartOptions(_Shape):
+    """The second argument of a run. Absent for runs started with plain JSON."""
+
+    encoding: Literal["json", "tagged"] = "json"  # of the message: JSON to coerce, or our tagged JSON
+
+
+class SeedInput(_Shape):
+    message: Any
+    options: StartOptions
+    header: CheckpointHeader  # of the entry checkpoint
+
+
+class SeedResult(_Shape):
+    graph: Graph
+    message: RoutedMessage
+    state: dict[str, Value] = {}
+    executors: dict[str, Value] = {}
+    commit: CommitOutcome
+
+
+class DeliveryInput(_Shape):
+    """One message, or one fan-in batch, for one executor."""
+
+    graph: str  # signature the run was started with
+    executor_id: str
+    source_ids: list[str]
+    messages: list[Message]  # one; or the batch in order of arrival
+    fan_in: str | None = None  # the batch's fan-in
+    iteration: int  # of the superstep, counted from 1
+    snapshot: Snapshot | None = None  # absent: that of the last of `records`
+    records: list[CheckpointRecord] = []  # checkpoints to write before the executor runs
+    own: CheckpointHeader | None = None  # the checkpoint this delivery's outcome makes, to write after it ran
+
+
+class SentMessage(_Shape):
+    """A message in a result; `data` is an index into the result's `values`."""
+
+    data: int
+    target_id: str | None = None
+    trace_contexts: list[dict[str, str]] | None = None
+    source_span_ids: list[str] | None = None
+    routes: list[Route] = []
+
+
+class ResultEvent(_Shape):
+    """An event in a result; payloads are indexes into the result's `values`.
+
+    An `executor_invoked` event has no payload here: it is the delivery's own input.
+    """
+
+    type: str
+    origin: str = "FRAMEWORK"
+    data: int | None = None
+    items: list[int] | None = None
+    executor_id: str | None = None
+    iteration: int | None = None
+    state: str | None = None
+    details: ErrorDetails | None = None
+    request: Request | None = None
+
+
+class DeliveryResult(_Shape):
+    values: list[Value] = []  # each once, however often it is used below
+    messages: list[SentMessage] = []
+    events: list[ResultEvent] = []
+    state: dict[str, int | None] = {}
+    executor_state: int | None = None  # None: unchanged
+    attributes: int | None = None  # None: unchanged
+    records: CommitOutcome | None = None
+    own: CommitOutcome | None = None
+
+
+class Response(_Shape):
+    """A response as a person or service sent it: plain JSON, not yet coerced."""
+
+    request_id: str
+    response: Any
+    responder: str | None = None
+    comment: str | None = None
+
+
+class PendingRequest(_Shape):
+    """An entry of the query `pending_requests`: plain JSON throughout."""
+
+    request_id: str
+    executor_id: str
+    request_type: str
+    response_type: str
+    data: Any
+
+
+class Judgement(_Shape):
+    """Whether a response is accepted; exactly one of the two is set."""
+
+    request_id: str
+    message: RoutedMessage | None = None
+    refused: str | None = None  # the reason, for the person who answered
+
+
+class RespondInput(_Shape):
+    graph: str
+    requests: list[Request]
+    responses: list[Response]  # as many, in the same order
+    records: list[CheckpointRecord] = []  # checkpoints to write first
+    snapshot: Snapshot | None = None  # at the pause, with the requests still pending; absent: of the last record
+    messages: list[Message] = []  # in flight at the pause
+    header: CheckpointHeader | None = None  # of the response-entry checkpoint; absent in mid-superstep
+
+
+class RespondResult(_Shape):
+    judgements: list[Judgement]
+    records: CommitOutcome | None = None
+    own: CommitOutcome | None = None
+
+
+class CommitInput(_Shape):
+    graph: str
+    records: list[CheckpointRecord]
+
+
+class CommitResult(_Shape):
+    records: CommitOutcome
+
+
+# --- what clients see ---------------------------------------------------------------------------------------
+
+
+class RunStatus(_Shape):
+    """Answer of the query `status`."""
+
+    state: str  # MAF's WorkflowRunState
+    iteration: int
+    pending_requests: int
+    checkpoint_id: str | None = None  # head of the lineage
+    events: int  # so far
+    unmirrored_checkpoints: int = 0  # recorded in history, not yet in the blob store
+    mirror_error: str | None = None  # why, when writing them fails
+
+
+class EventLog(_Shape):
+    """A page of events; the next one starts at `offset + len(events)`."""
+
+    offset: int
+    events: list[Event]
+    ended: bool  # no event follows the last of this page
+
+
+class RunResult(_Shape):
+    """The result of the Temporal workflow. `outputs` is for people and other languages, `events` for MAF clients."""
+
+    outputs: list[Any]
+    state: str
+    iteration: int
+    checkpoint_id: str
+    events: list[Event]

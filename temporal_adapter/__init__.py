@@ -1,0 +1,74 @@
+"""Microsoft Agent Framework workflows on Temporal.
+
+    plugin = AgentFrameworkPlugin(workflows=[build_expense_approval])      # on a worker
+    run = await DurableWorkflow(client, "expense-approval", task_queue="expenses").start(report)
+
+Names are imported when first used: workflow code and replayers load this package without loading MAF.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .checkpoints import BlobCheckpointStorage
+    from .client import (
+        Accepted,
+        CheckpointInfo,
+        DurableRun,
+        DurableWorkflow,
+        ResponseRefused,
+        RunNotFound,
+        RunStatus,
+        UnknownWorkflow,
+        ValueUnavailable,
+    )
+    from .definitions import ConfigurationError
+    from .plugin import AgentFrameworkPlugin
+    from .store import BlobStore, StoreError
+    from .workflow import workflow_type
+
+_HOMES = {
+    "checkpoints": ("BlobCheckpointStorage",),
+    "client": (
+        "Accepted",
+        "CheckpointInfo",
+        "DurableRun",
+        "DurableWorkflow",
+        "ResponseRefused",
+        "RunNotFound",
+        "RunStatus",
+        "UnknownWorkflow",
+        "ValueUnavailable",
+    ),
+    "definitions": ("ConfigurationError",),
+    "plugin": ("AgentFrameworkPlugin",),
+    "store": ("BlobStore", "StoreError"),
+    "workflow": ("workflow_type",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Accepted",
+    "AgentFrameworkPlugin",
+    "BlobCheckpointStorage",
+    "BlobStore",
+    "CheckpointInfo",
+    "ConfigurationError",
+    "DurableRun",
+    "DurableWorkflow",
+    "ResponseRefused",
+    "RunNotFound",
+    "RunStatus",
+    "StoreError",
+    "UnknownWorkflow",
+    "ValueUnavailable",
+    "workflow_type",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -8,11 +8,14 @@ A shape is read for ever. A change that an older release could not read raises `
 refuses a newer version than its own with an error that says so.
 """
 
-from .schema import SCHEMA_VERSION, WireError, dump, fingerprint, load
+from .manifest import IndexEntry, Manifest, SnapshotEntries
+from .responses import parse_responses
+from .schema import SCHEMA_VERSION, WireError, digest, dump, fingerprint, load, replace, to_bytes
 from .shapes import (
     Base,
     Changes,
     CheckpointHeader,
+    CheckpointKind,
     CheckpointRecord,
     CommitInput,
     CommitOutcome,
@@ -22,6 +25,7 @@ from .shapes import (
     ErrorDetails,
     Event,
     EventLog,
+    Failure,
     FanIn,
     Graph,
     Judgement,
@@ -31,6 +35,7 @@ from .shapes import (
     RespondInput,
     RespondResult,
     Response,
+    ResultEvent,
     Route,
     RoutedMessage,
     RunResult,
@@ -48,6 +53,7 @@ __all__ = [
     "Base",
     "Changes",
     "CheckpointHeader",
+    "CheckpointKind",
     "CheckpointRecord",
     "CommitInput",
     "CommitOutcome",
@@ -57,15 +63,19 @@ __all__ = [
     "ErrorDetails",
     "Event",
     "EventLog",
+    "Failure",
     "FanIn",
     "Graph",
+    "IndexEntry",
     "Judgement",
+    "Manifest",
     "Message",
     "PendingRequest",
     "Request",
     "RespondInput",
     "RespondResult",
     "Response",
+    "ResultEvent",
     "Route",
     "RoutedMessage",
     "RunResult",
@@ -74,10 +84,15 @@ __all__ = [
     "SeedResult",
     "SentMessage",
     "Snapshot",
+    "SnapshotEntries",
     "StartOptions",
     "Value",
     "WireError",
+    "digest",
     "dump",
     "fingerprint",
     "load",
+    "parse_responses",
+    "replace",
+    "to_bytes",
 ]

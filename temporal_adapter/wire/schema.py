@@ -44,7 +44,21 @@ def load(shape: type[ShapeT], data: Any) -> ShapeT:
         raise WireError(f"{shape.__name__} cannot be read: {error}") from error
 
 
+def replace(shape: ShapeT, **fields: Any) -> ShapeT:
+    """Return a shape with other values for some fields."""
+    return cast("ShapeT", msgspec.structs.replace(cast("Any", shape), **fields))
+
+
+def to_bytes(data: Any) -> bytes:
+    """Return JSON data as text: keys in their order, no white space, ASCII (so that lone surrogates pass)."""
+    return json.dumps(data, separators=(",", ":")).encode("ascii")
+
+
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of bytes, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def fingerprint(data: Any) -> str:
-    """Return the SHA-256 (hex) of JSON data in its canonical form: sorted keys, no white space, ASCII."""
-    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+    """Return the SHA-256 (hex) of JSON data that is the same in whichever order keys come."""
+    return digest(json.dumps(data, sort_keys=True, separators=(",", ":")).encode("ascii"))

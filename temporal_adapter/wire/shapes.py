@@ -12,25 +12,25 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 
-class _Shape(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class _Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     """Immutable, and compact in JSON."""
 
 
 # --- values -------------------------------------------------------------------------------------------------
 
 
-class Value(_Shape):
+class Value(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """An encoded object: tagged JSON inline, or a reference to it in the blob store."""
 
     inline: Any | UnsetType = UNSET
-    ref: str | None = None  # SHA-256 of the canonical tagged JSON, the blob's name
-    size: int  # of the canonical tagged JSON
+    ref: str | None = None  # SHA-256 of the JSON text, the blob's name
+    size: int  # of the JSON text
 
 
 # --- messages, requests, events -----------------------------------------------------------------------------
 
 
-class Request(_Shape):
+class Request(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A MAF `request_info` event that waits for a response."""
 
     request_id: str
@@ -41,7 +41,7 @@ class Request(_Shape):
     origin: str = "EXECUTOR"
 
 
-class Message(_Shape):
+class Message(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A MAF `WorkflowMessage`."""
 
     source_id: str
@@ -53,17 +53,17 @@ class Message(_Shape):
     request: Request | None = None  # original_request_info_event of a response
 
 
-class Route(_Shape):
+class Route(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """What one edge group decided about one message. A group that dropped it leaves no route."""
 
     group: int  # index among the edge groups of the message's source
     targets: list[str] = []  # deliver to these executors, in this order
     source_ids: list[str] = []  # what the targets see as source_executor_ids
     fan_in: str | None = None  # or: buffer in this fan-in (MAF's edge runner state key)
-    error: ErrorDetails | None = None  # or: the condition or selection function raised
+    error: Failure | None = None  # or: the condition or selection function raised
 
 
-class ErrorDetails(_Shape):
+class ErrorDetails(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A MAF `WorkflowErrorDetails`."""
 
     error_type: str
@@ -73,14 +73,25 @@ class ErrorDetails(_Shape):
     extra: dict[str, Any] | None = None
 
 
-class RoutedMessage(_Shape):
+class Failure(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """Why something failed, in the terms of the code that raised it.
+
+    `details` is what MAF shows in its events, which by its settings may be less than the message.
+    """
+
+    error_type: str
+    message: str
+    details: ErrorDetails
+
+
+class RoutedMessage(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A message and where it goes."""
 
     message: Message
     routes: list[Route] = []
 
 
-class Event(_Shape):
+class Event(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A MAF `WorkflowEvent`. A payload that is a list of values already known is kept as `items`."""
 
     type: str
@@ -97,14 +108,14 @@ class Event(_Shape):
 # --- graph --------------------------------------------------------------------------------------------------
 
 
-class FanIn(_Shape):
+class FanIn(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A fan-in edge group: it fires when every source has something buffered."""
 
     sources: list[str]  # in edge order, the order of the aggregated list
     target: str
 
 
-class Graph(_Shape):
+class Graph(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """What the run must know of the MAF workflow, recorded when it starts."""
 
     name: str
@@ -118,7 +129,7 @@ class Graph(_Shape):
 # --- checkpoints --------------------------------------------------------------------------------------------
 
 
-class Changes(_Shape):
+class Changes(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """Entries of a snapshot that differ from its base; None is a deletion."""
 
     state: dict[str, Value | None] = {}  # shared state
@@ -128,7 +139,7 @@ class Changes(_Shape):
     requests: dict[str, Request | None] = {}  # pending requests
 
 
-class Base(_Shape):
+class Base(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A checkpoint known to be in the blob store."""
 
     checkpoint_id: str
@@ -136,7 +147,7 @@ class Base(_Shape):
     digest: str  # SHA-256 of the object's bytes
 
 
-class Snapshot(_Shape):
+class Snapshot(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """All that a run knows between supersteps, save the messages in flight."""
 
     base: Base | None = None
@@ -146,7 +157,7 @@ class Snapshot(_Shape):
 CheckpointKind = Literal["entry", "superstep", "response"]
 
 
-class CheckpointHeader(_Shape):
+class CheckpointHeader(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A checkpoint's place in the lineage."""
 
     checkpoint_id: str
@@ -154,9 +165,10 @@ class CheckpointHeader(_Shape):
     iteration: int
     timestamp: str
     kind: CheckpointKind
+    metadata: dict[str, Any] = {}  # MAF's checkpoint metadata, in tagged JSON
 
 
-class CheckpointRecord(_Shape):
+class CheckpointRecord(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A checkpoint in full: what an activity needs to write it to the store."""
 
     header: CheckpointHeader
@@ -164,30 +176,29 @@ class CheckpointRecord(_Shape):
     messages: list[Message] = []  # in flight, in order of first send by source
 
 
-class CommitOutcome(_Shape):
+class CommitOutcome(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """What became of writing checkpoints: the last one written, or why it could not be."""
 
     base: Base | None = None
-    size: int = 0  # of the written object
     error: str | None = None
 
 
 # --- activities ---------------------------------------------------------------------------------------------
 
 
-class StartOptions(_Shape):
+class StartOptions(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """The second argument of a run. Absent for runs started with plain JSON."""
 
     encoding: Literal["json", "tagged"] = "json"  # of the message: JSON to coerce, or our tagged JSON
 
 
-class SeedInput(_Shape):
+class SeedInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     message: Any
     options: StartOptions
     header: CheckpointHeader  # of the entry checkpoint
 
 
-class SeedResult(_Shape):
+class SeedResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     graph: Graph
     message: RoutedMessage
     state: dict[str, Value] = {}
@@ -195,7 +206,7 @@ class SeedResult(_Shape):
     commit: CommitOutcome
 
 
-class DeliveryInput(_Shape):
+class DeliveryInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """One message, or one fan-in batch, for one executor."""
 
     graph: str  # signature the run was started with
@@ -209,7 +220,7 @@ class DeliveryInput(_Shape):
     own: CheckpointHeader | None = None  # the checkpoint this delivery's outcome makes, to write after it ran
 
 
-class SentMessage(_Shape):
+class SentMessage(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A message in a result; `data` is an index into the result's `values`."""
 
     data: int
@@ -219,7 +230,7 @@ class SentMessage(_Shape):
     routes: list[Route] = []
 
 
-class ResultEvent(_Shape):
+class ResultEvent(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """An event in a result; payloads are indexes into the result's `values`.
 
     An `executor_invoked` event has no payload here: it is the delivery's own input.
@@ -236,7 +247,7 @@ class ResultEvent(_Shape):
     request: Request | None = None
 
 
-class DeliveryResult(_Shape):
+class DeliveryResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     values: list[Value] = []  # each once, however often it is used below
     messages: list[SentMessage] = []
     events: list[ResultEvent] = []
@@ -247,7 +258,7 @@ class DeliveryResult(_Shape):
     own: CommitOutcome | None = None
 
 
-class Response(_Shape):
+class Response(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A response as a person or service sent it: plain JSON, not yet coerced."""
 
     request_id: str
@@ -256,7 +267,7 @@ class Response(_Shape):
     comment: str | None = None
 
 
-class PendingRequest(_Shape):
+class PendingRequest(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """An entry of the query `pending_requests`: plain JSON throughout."""
 
     request_id: str
@@ -266,7 +277,7 @@ class PendingRequest(_Shape):
     data: Any
 
 
-class Judgement(_Shape):
+class Judgement(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """Whether a response is accepted; exactly one of the two is set."""
 
     request_id: str
@@ -274,35 +285,32 @@ class Judgement(_Shape):
     refused: str | None = None  # the reason, for the person who answered
 
 
-class RespondInput(_Shape):
+class RespondInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     graph: str
     requests: list[Request]
     responses: list[Response]  # as many, in the same order
-    records: list[CheckpointRecord] = []  # checkpoints to write first
-    snapshot: Snapshot | None = None  # at the pause, with the requests still pending; absent: of the last record
-    messages: list[Message] = []  # in flight at the pause
-    header: CheckpointHeader | None = None  # of the response-entry checkpoint; absent in mid-superstep
+    header: CheckpointHeader | None = None  # of the response-entry checkpoint, to write if any is accepted
+    snapshot: Snapshot | None = None  # with `header`: at the pause, the requests still pending
 
 
-class RespondResult(_Shape):
+class RespondResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     judgements: list[Judgement]
-    records: CommitOutcome | None = None
-    own: CommitOutcome | None = None
+    commit: CommitOutcome | None = None  # of the response-entry checkpoint
 
 
-class CommitInput(_Shape):
+class CommitInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     graph: str
     records: list[CheckpointRecord]
 
 
-class CommitResult(_Shape):
+class CommitResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     records: CommitOutcome
 
 
 # --- what clients see ---------------------------------------------------------------------------------------
 
 
-class RunStatus(_Shape):
+class RunStatus(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """Answer of the query `status`."""
 
     state: str  # MAF's WorkflowRunState
@@ -314,7 +322,7 @@ class RunStatus(_Shape):
     mirror_error: str | None = None  # why, when writing them fails
 
 
-class EventLog(_Shape):
+class EventLog(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A page of events; the next one starts at `offset + len(events)`."""
 
     offset: int
@@ -322,11 +330,11 @@ class EventLog(_Shape):
     ended: bool  # no event follows the last of this page
 
 
-class RunResult(_Shape):
+class RunResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """The result of the Temporal workflow. `outputs` is for people and other languages, `events` for MAF clients."""
 
     outputs: list[Any]
     state: str
     iteration: int
     checkpoint_id: str
-    events: list[Event]
+    events: list[Event] | None = None  # absent when too many: read them by the query `events`

@@ -1,0 +1,63 @@
+"""What can go wrong for a client, each with the thing and the fix in its message."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from temporalio.client import WorkflowQueryFailedError, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+
+class RunNotFound(LookupError):
+    """No run has this workflow id."""
+
+
+class UnknownWorkflow(LookupError):
+    """The workers of the task queue do not know the run's workflow type."""
+
+
+class ResponseRefused(ValueError):
+    """A response was refused; the message is the reason. The request is as it was."""
+
+
+class ValueUnavailable(LookupError):
+    """A value is in the blob store, and this client was not told where that is."""
+
+
+_NOT_REGISTERED = "is not registered on this worker"
+
+
+@contextmanager
+def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> Generator[None, None, None]:
+    """Turn what Temporal raises into errors that say what to do."""
+    try:
+        yield
+    except WorkflowUpdateFailedError as error:
+        if isinstance(error.cause, ApplicationError) and error.cause.type == "ResponseRefused":
+            raise ResponseRefused(error.cause.message) from error
+        raise
+    except (RPCError, WorkflowQueryFailedError) as error:
+        if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
+            raise RunNotFound(
+                f"There is no run with workflow id {workflow_id!r}, or it is closed and past its retention. "
+                "`temporal workflow list` shows the runs of the namespace."
+            ) from error
+        if _NOT_REGISTERED in str(error):
+            raise not_registered(workflow_id, workflow_name, task_queue) from error
+        raise
+
+
+def not_registered(workflow_id: str, workflow_name: str, task_queue: str | None) -> UnknownWorkflow:
+    """Return the error for a workflow type that the workers do not have."""
+    return UnknownWorkflow(
+        f"The workers of task queue {task_queue!r} have no workflow called {workflow_name!r}, so run {workflow_id!r} "
+        "waits. Check the name, or start a worker whose AgentFrameworkPlugin has it; the run goes on then. "
+        f"To give it up: temporal workflow terminate --workflow-id {workflow_id!r}."
+    )
+
+
+def says_not_registered(message: str) -> bool:
+    """Whether a failed workflow task was one of an unknown workflow type."""
+    return _NOT_REGISTERED in message

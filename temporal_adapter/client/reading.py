@@ -1,0 +1,86 @@
+"""From wire shapes to MAF's objects, in a client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_framework import (
+    WorkflowErrorDetails,
+    WorkflowEvent,
+    WorkflowEventSource,
+    WorkflowRunResult,
+    WorkflowRunState,
+)
+
+from temporal_adapter import wire
+from temporal_adapter.store import ValueStore
+from temporal_adapter.values import Codec
+
+from .errors import ValueUnavailable
+
+
+class EventReader:
+    """Decodes events; values that are in the blob store are fetched, if it is known."""
+
+    def __init__(self, codec: Codec, values: ValueStore | None) -> None:
+        self._codec = codec
+        self._values = values
+
+    async def event(self, event: wire.Event) -> WorkflowEvent[Any]:
+        """Return a MAF event with its typed payload."""
+        if event.request is not None:
+            return await self.request(event.request)
+        return WorkflowEvent(
+            event.type,  # pyright: ignore[reportArgumentType]  # MAF's own literal, through JSON
+            await self._data(event),
+            origin=WorkflowEventSource(event.origin),
+            state=None if event.state is None else WorkflowRunState(event.state),
+            details=None if event.details is None else _details(event.details),
+            executor_id=event.executor_id,
+            iteration=event.iteration,
+        )
+
+    async def request(self, request: wire.Request) -> WorkflowEvent[Any]:
+        """Return a MAF `request_info` event with its typed payload."""
+        return WorkflowEvent(
+            "request_info",
+            await self._value(request.data),
+            origin=WorkflowEventSource(request.origin),
+            request_id=request.request_id,
+            source_executor_id=request.source_executor_id,
+            request_type=self._codec.decode_type(request.request_type),
+            response_type=self._codec.decode_type(request.response_type),
+        )
+
+    async def _data(self, event: wire.Event) -> Any:
+        if event.items is not None:
+            return [await self._value(item) for item in event.items]
+        if event.data is not None:
+            return await self._value(event.data)
+        # MAF gives `executor_failed` its details as data too.
+        return _details(event.details) if event.type == "executor_failed" and event.details is not None else None
+
+    async def _value(self, value: wire.Value) -> Any:
+        if self._values is None and value.ref is not None:
+            raise ValueUnavailable(
+                f"A value of {value.size} bytes is in the blob store. Tell the client where that is: "
+                "DurableWorkflow(..., checkpoint_store=<the store the workers use>)."
+            )
+        encoded = value.inline if self._values is None else await self._values.resolve(value)
+        return self._codec.decode(encoded)
+
+
+def run_result(events: list[WorkflowEvent[Any]]) -> WorkflowRunResult:
+    """Return events as MAF's result does it (`Workflow._finalize_events`): without `started`, statuses apart."""
+    shown = [event for event in events if event.type not in ("started", "status")]
+    return WorkflowRunResult(shown, [event for event in events if event.type == "status"])
+
+
+def _details(details: wire.ErrorDetails) -> WorkflowErrorDetails:
+    return WorkflowErrorDetails(
+        error_type=details.error_type,
+        message=details.message,
+        traceback=details.traceback,
+        executor_id=details.executor_id,
+        extra=details.extra,
+    )

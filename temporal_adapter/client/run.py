@@ -1,0 +1,222 @@
+"""One run, as a client sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_framework import WorkflowEvent, WorkflowRunResult, WorkflowRunState
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
+from temporalio.common import QueryRejectCondition
+
+from temporal_adapter import wire
+from temporal_adapter.values import to_plain_json
+
+from .errors import explained, not_registered, says_not_registered
+from .reading import EventReader, run_result
+
+_POLL_SECONDS = (0.05, 0.5)  # between looks for new events: at first, and at most
+_STUCK_SECONDS = 5.0  # between looks whether a run waits for a worker that knows it
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """Where a run stands.
+
+    Attributes:
+        state: MAF's state of the run.
+        iteration: The last superstep that completed, counted from 1.
+        pending_requests: How many requests wait for a response.
+        checkpoint_id: The head of the checkpoint lineage.
+        events: How many events there are.
+        unmirrored_checkpoints: How many checkpoints are recorded in history and not yet in the blob store.
+        mirror_error: Why, when writing them fails.
+    """
+
+    state: WorkflowRunState
+    iteration: int
+    pending_requests: int
+    checkpoint_id: str | None
+    events: int
+    unmirrored_checkpoints: int
+    mirror_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """A checkpoint's place in the lineage. `kind` is entry, superstep or response; `timestamp` ISO 8601 in UTC."""
+
+    checkpoint_id: str
+    previous_checkpoint_id: str | None
+    kind: str
+    iteration: int
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A response was accepted: it is in history, and in flight in this checkpoint."""
+
+    request_id: str
+    checkpoint_id: str | None
+
+
+class DurableRun:
+    """A run of a MAF workflow on Temporal. Made by `DurableWorkflow`."""
+
+    def __init__(
+        self, handle: WorkflowHandle[Any, Any], name: str, task_queue: str | None, reader: EventReader
+    ) -> None:
+        self.handle = handle
+        """Temporal's own handle, for all that Temporal offers (cancel, terminate, describe, fetch_history, ...)."""
+        self._name = name
+        self._task_queue = task_queue
+        self._reader = reader
+
+    @property
+    def id(self) -> str:
+        """The workflow id."""
+        return self.handle.id
+
+    async def result(self) -> WorkflowRunResult:
+        """Wait for the run to end; return MAF's result over all its events, with typed payloads.
+
+        Raises:
+            temporalio.client.WorkflowFailureError: The run failed, was cancelled or terminated. The cause of a
+                failure is an ApplicationError with the type name and message that the executor raised.
+            UnknownWorkflow: The run waits for a worker that has its workflow.
+            RunNotFound: There is no such run.
+        """
+        with self._explained():
+            result = wire.load(wire.RunResult, await self._when_closed())
+        events = await self._all_events() if result.events is None else result.events
+        return run_result([await self._reader.event(event) for event in events])
+
+    async def status(self) -> RunStatus:
+        """Return where the run stands.
+
+        Raises:
+            RunNotFound: There is no such run.
+            UnknownWorkflow: The run waits for a worker that has its workflow.
+        """
+        status = wire.load(wire.RunStatus, await self._query("status"))
+        return RunStatus(
+            state=WorkflowRunState(status.state),
+            iteration=status.iteration,
+            pending_requests=status.pending_requests,
+            checkpoint_id=status.checkpoint_id,
+            events=status.events,
+            unmirrored_checkpoints=status.unmirrored_checkpoints,
+            mirror_error=status.mirror_error,
+        )
+
+    async def pending_requests(self) -> list[WorkflowEvent[Any]]:
+        """Return the `request_info` events that wait for a response, in order of request.
+
+        Raises:
+            RunNotFound: There is no such run.
+        """
+        return [
+            await self._reader.request(wire.load(wire.Request, request)) for request in await self._query("requests")
+        ]
+
+    async def respond(
+        self, request_id: str, response: Any, *, responder: str | None = None, comment: str | None = None
+    ) -> Accepted:
+        """Answer a request, and wait until the answer is accepted and checkpointed.
+
+        Args:
+            request_id: Of the pending request.
+            response: An object of the request's response type, or plain JSON that MAF can coerce to it.
+            responder: Who answered, for the record.
+            comment: Why, for the record.
+
+        Raises:
+            ResponseRefused: The response is unknown, ill-typed or a second one; says why. The request stays as it was.
+            RunNotFound: There is no such run, or it is closed.
+        """
+        data = wire.Response(
+            request_id=request_id, response=to_plain_json(response), responder=responder, comment=comment
+        )
+        with self._explained():
+            answer: Any = await self.handle.execute_update("respond", wire.dump(data), result_type=dict)
+        fate = answer["responses"][0]
+        return Accepted(fate["request_id"], fate.get("checkpoint_id"))
+
+    async def checkpoints(self) -> list[CheckpointInfo]:
+        """Return the checkpoint lineage, oldest first.
+
+        Raises:
+            RunNotFound: There is no such run.
+        """
+        headers = [wire.load(wire.CheckpointHeader, header) for header in await self._query("checkpoints")]
+        return [
+            CheckpointInfo(
+                header.checkpoint_id, header.previous_checkpoint_id, header.kind, header.iteration, header.timestamp
+            )
+            for header in headers
+        ]
+
+    async def events(self, from_offset: int = 0) -> AsyncIterator[WorkflowEvent[Any]]:
+        """Yield the run's events from an offset on, each once; follow the run while it lives and end with it.
+
+        Costs no history: it asks by query, at most twenty times a second.
+
+        Raises:
+            RunNotFound: There is no such run.
+            UnknownWorkflow: The run waits for a worker that has its workflow.
+        """
+        offset, pause = from_offset, _POLL_SECONDS[0]
+        while True:
+            closed = await self._is_closed()  # before the look, so that nothing comes after the last one
+            page = wire.load(wire.EventLog, await self._query("events", offset))
+            for event in page.events:
+                yield await self._reader.event(event)
+            offset += len(page.events)
+            if page.ended or (closed and not page.events):
+                return
+            pause = _POLL_SECONDS[0] if page.events else min(2 * pause, _POLL_SECONDS[1])
+            await asyncio.sleep(pause)
+
+    async def _all_events(self) -> Sequence[wire.Event]:
+        events: list[wire.Event] = []
+        while True:
+            page = wire.load(wire.EventLog, await self._query("events", len(events)))
+            events += page.events
+            if page.ended or not page.events:
+                return events
+
+    async def _is_closed(self) -> bool:
+        with self._explained():
+            return (await self.handle.describe()).status is not WorkflowExecutionStatus.RUNNING
+
+    async def _query(self, name: str, *args: Any) -> Any:
+        with self._explained():
+            return await self.handle.query(name, args=args, reject_condition=QueryRejectCondition.NONE)
+
+    async def _when_closed(self) -> Any:
+        closed = asyncio.ensure_future(self.handle.result())
+        try:
+            while True:
+                done, _ = await asyncio.wait({closed}, timeout=_STUCK_SECONDS)
+                if done:
+                    return closed.result()
+                await self._check_not_stuck()
+        finally:
+            closed.cancel()
+
+    async def _check_not_stuck(self) -> None:
+        description = await self.handle.describe()
+        if description.raw_description.pending_workflow_task.attempt < 2:
+            return
+        async for event in self.handle.fetch_history_events():
+            if event.event_type is EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED and says_not_registered(
+                event.workflow_task_failed_event_attributes.failure.message
+            ):
+                raise not_registered(self.id, self._name, self._task_queue)
+
+    def _explained(self) -> Any:
+        return explained(self.id, self._name, self._task_queue)

@@ -1,0 +1,71 @@
+"""A MAF workflow that runs on Temporal, by its name."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from temporalio.client import Client
+
+from temporal_adapter import wire
+from temporal_adapter.store import BlobStore, ValueStore
+from temporal_adapter.values import client_codec
+
+from .reading import EventReader
+from .run import DurableRun
+
+
+class DurableWorkflow:
+    """Starts and finds runs of a MAF workflow.
+
+    Args:
+        client: A Temporal client. The plugin is not needed on it.
+        name: The MAF workflow's name, which is the Temporal workflow type.
+        task_queue: Of the workers that have the workflow.
+        checkpoint_store: The store the workers use, as a URL, path or `BlobStore`. Needed to read payloads that were
+            too large for history.
+    """
+
+    def __init__(
+        self, client: Client, name: str, *, task_queue: str, checkpoint_store: str | BlobStore | None = None
+    ) -> None:
+        self._client = client
+        self._name = name
+        self._task_queue = task_queue
+        values: ValueStore | None = None
+        if checkpoint_store is not None:
+            blobs = checkpoint_store if isinstance(checkpoint_store, BlobStore) else BlobStore(checkpoint_store)
+            values = ValueStore(blobs, client.namespace)
+        self._codec = client_codec()
+        self._reader = EventReader(self._codec, values)
+
+    async def start(self, message: Any, *, id: str | None = None, **start_options: Any) -> DurableRun:
+        """Start a run.
+
+        Args:
+            message: The input of the start executor: an object of a type it accepts, or JSON that can be coerced to
+                one.
+            id: The workflow id; one is made if absent.
+            start_options: Further arguments of `temporalio.client.Client.start_workflow`, such as `memo`,
+                `id_conflict_policy` or `search_attributes`.
+
+        Raises:
+            EncodeError: The message cannot be sent; says why.
+            temporalio.exceptions.WorkflowAlreadyStartedError: A run with this id is open.
+        """
+        options = wire.StartOptions(encoding="tagged")
+        handle = await self._client.start_workflow(
+            self._name,
+            args=[self._codec.encode(message, "message"), wire.dump(options)],
+            id=id or f"{self._name}-{uuid.uuid4()}",
+            task_queue=self._task_queue,
+            **start_options,
+        )
+        return self._run(handle)
+
+    def get_run(self, id: str) -> DurableRun:
+        """Return the run with a workflow id, without asking whether there is one."""
+        return self._run(self._client.get_workflow_handle(id))
+
+    def _run(self, handle: Any) -> DurableRun:
+        return DurableRun(handle, self._name, self._task_queue, self._reader)

@@ -1,0 +1,54 @@
+"""The superstep state machine: facts in, decisions out.
+
+Theory of operation
+===================
+
+A run is a sequence of *supersteps*. Before each, the messages in flight are turned into *deliveries* by the
+routes that were recorded when the messages were sent; the deliveries run; their outcomes are merged in delivery
+order; a *checkpoint* is recorded. A run with no message in flight is idle: it waits while requests are pending,
+and ends when none is.
+
+    SEEDING -> RUNNING <-> PAUSED
+                  |           |
+                  +-> ENDING -+-> ENDED        (ENDING: waits until the blob store has every checkpoint)
+
+The engine learns what happened by *facts* (`facts`) and answers each with *decisions* (`decisions`) that its owner
+carries out. It works on ids and opaque `wire.Value`s only.
+
+Rules for this folder: no I/O, no clock, no randomness, no asyncio, no Temporal, no MAF. Ids and timestamps come from
+the owner (`Stamp`). The same facts give the same decisions, in every process and Python version: no iteration over
+sets, no `hash()`.
+"""
+
+from .decisions import Answer, Commit, Decision, Deliver, Fail, Fate, Finish, Judge
+from .facts import (
+    Committed,
+    DeliveryFailed,
+    DeliveryFinished,
+    Fact,
+    ResponsesJudged,
+    ResponsesReceived,
+    Seeded,
+)
+from .machine import Engine, Phase, Stamp
+
+__all__ = [
+    "Answer",
+    "Commit",
+    "Committed",
+    "Decision",
+    "Deliver",
+    "DeliveryFailed",
+    "DeliveryFinished",
+    "Engine",
+    "Fact",
+    "Fail",
+    "Fate",
+    "Finish",
+    "Judge",
+    "Phase",
+    "ResponsesJudged",
+    "ResponsesReceived",
+    "Seeded",
+    "Stamp",
+]

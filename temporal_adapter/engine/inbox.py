@@ -1,0 +1,115 @@
+"""Responses on their way: which are judged now, which wait, and what their senders are told.
+
+A response is judged against its request by an activity, since coercing it needs the user's types. Judgements go one
+batch at a time, in order of arrival, so that of two answers to one request the first wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from temporal_adapter import wire
+
+from .decisions import Answer, Fate
+
+
+@dataclass(slots=True)
+class _Ticket:
+    number: int
+    responses: tuple[wire.Response, ...]
+    fates: dict[int, Fate] = field(default_factory=dict[int, Fate])
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A response and its place in its ticket."""
+
+    ticket: _Ticket
+    position: int
+
+    @property
+    def response(self) -> wire.Response:
+        return self.ticket.responses[self.position]
+
+
+class Inbox:
+    """Queued responses, the batch being judged, and the answers already given."""
+
+    def __init__(self) -> None:
+        self._queue: list[Queued] = []
+        self.judging: list[Queued] = []
+        self._answered: dict[str, tuple[str, str]] = {}  # request id -> fingerprint of the response, its checkpoint
+        self._answers: list[Answer] = []
+
+    def add(self, number: int, responses: tuple[wire.Response, ...]) -> None:
+        """Queue the responses of a signal or update."""
+        ticket = _Ticket(number, responses)
+        self._queue.extend(Queued(ticket, position) for position in range(len(responses)))
+        if not responses:
+            self._answers.append(Answer(number, ()))
+
+    def is_answered(self, request_id: str) -> bool:
+        """Whether a response to the request was accepted."""
+        return request_id in self._answered
+
+    def next_batch(self, pending: Mapping[str, wire.Request]) -> list[Queued]:
+        """Return the responses to judge next; those that need no judgement get their fate here.
+
+        Empty while a batch is being judged.
+        """
+        if self.judging:
+            return []
+        batch: dict[str, Queued] = {}
+        waiting: list[Queued] = []
+        for queued in self._queue:
+            request_id = queued.response.request_id
+            if request_id in batch:
+                waiting.append(queued)
+            elif request_id in self._answered:
+                self.settle(queued, self._repeat(queued.response))
+            elif request_id not in pending:
+                self.settle(queued, Fate(request_id, refused=_unknown(request_id, pending, self._answered)))
+            else:
+                batch[request_id] = queued
+        self._queue = waiting
+        self.judging = list(batch.values())
+        return self.judging
+
+    def accept(self, queued: Queued, checkpoint_id: str) -> None:
+        """A judgement accepted the response."""
+        self._answered[queued.response.request_id] = (wire.fingerprint(queued.response.response), checkpoint_id)
+        self.settle(queued, Fate(queued.response.request_id, checkpoint_id=checkpoint_id))
+
+    def settle(self, queued: Queued, fate: Fate) -> None:
+        """Fix the fate of one response; a ticket with all its fates becomes an answer."""
+        ticket = queued.ticket
+        ticket.fates[queued.position] = fate
+        if len(ticket.fates) == len(ticket.responses):
+            self._answers.append(Answer(ticket.number, tuple(ticket.fates[i] for i in range(len(ticket.responses)))))
+
+    def refuse_all(self, reason: str) -> None:
+        """The run ends: nothing that waits will be judged."""
+        for queued in [*self.judging, *self._queue]:
+            self.settle(queued, Fate(queued.response.request_id, refused=reason))
+        self.judging, self._queue = [], []
+
+    def take_answers(self) -> list[Answer]:
+        """Return the answers complete by now, each once."""
+        answers, self._answers = self._answers, []
+        return answers
+
+    def _repeat(self, response: wire.Response) -> Fate:
+        accepted, checkpoint_id = self._answered[response.request_id]
+        if accepted == wire.fingerprint(response.response):
+            return Fate(response.request_id, checkpoint_id=checkpoint_id)
+        return Fate(
+            response.request_id,
+            refused=f"request {response.request_id!r} was already answered, with a different response.",
+        )
+
+
+def _unknown(request_id: str, pending: Iterable[str], answered: Iterable[str]) -> str:
+    open_ids = [one for one in pending if one not in answered]
+    known = f"pending: {', '.join(map(repr, open_ids[:10]))}" if open_ids else "no request is pending"
+    return f"request {request_id!r} is unknown to this run ({known})."

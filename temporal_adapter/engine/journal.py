@@ -1,0 +1,76 @@
+"""The run's event list, in MAF's types and order, and its status as the last status event says."""
+
+from __future__ import annotations
+
+from temporal_adapter import wire
+
+EVENTS_PER_PAGE = 500
+_PAGE_BYTES = 512 * 1024
+_EVENT_FRAME = 200  # bytes of an event around its payload, roughly
+
+
+class Journal:
+    """Events, appended only."""
+
+    def __init__(self) -> None:
+        self.events: list[wire.Event] = []
+        self.state = "STARTED"
+        self._announced_requests = False  # since the run last went on
+
+    def begin(self) -> None:
+        """The run goes on, by an input or by responses: what MAF shows at the start of `Workflow.run`."""
+        self._announced_requests = False
+        self.emit(wire.Event(type="started"))
+        self.status("IN_PROGRESS")
+
+    def emit(self, event: wire.Event) -> None:
+        """Append an event; the first request since `begin` also changes the status."""
+        self.events.append(event)
+        if event.type == "request_info" and not self._announced_requests:
+            self._announced_requests = True
+            self.status("IN_PROGRESS_PENDING_REQUESTS")
+
+    def status(self, state: str) -> None:
+        """Append a status event."""
+        self.state = state
+        self.events.append(wire.Event(type="status", state=state))
+
+    def superstep(self, type: str, iteration: int) -> None:
+        """Append `superstep_started` or `superstep_completed`."""
+        # MAF creates these outside its framework-origin block, so their origin is EXECUTOR.
+        self.events.append(wire.Event(type=type, origin="EXECUTOR", iteration=iteration))
+
+    def warn(self, text: str) -> None:
+        """Append a `warning` event."""
+        data = wire.Value(inline=text, size=len(text) + 2)
+        self.events.append(wire.Event(type="warning", data=data))
+
+    def fail(self, details: wire.ErrorDetails) -> None:
+        """Append `failed` and the status FAILED."""
+        self.events.append(wire.Event(type="failed", details=details))
+        self.status("FAILED")
+
+    def page(self, offset: int, ended: bool) -> wire.EventLog:
+        """Return the events from an offset on, as many as fit one answer.
+
+        Raises:
+            ValueError: The offset is negative or beyond the last event.
+        """
+        if not 0 <= offset <= len(self.events):
+            raise ValueError(f"offset {offset} is outside the run's events; it has 0 to {len(self.events)}.")
+        size = 0
+        page: list[wire.Event] = []
+        for event in self.events[offset : offset + EVENTS_PER_PAGE]:
+            size += weight(event)
+            if page and size > _PAGE_BYTES:
+                break
+            page.append(event)
+        return wire.EventLog(offset=offset, events=page, ended=ended and offset + len(page) == len(self.events))
+
+
+def weight(event: wire.Event) -> int:
+    """Return roughly how many bytes an event takes in JSON."""
+    payloads = [*(event.items or []), *([] if event.data is None else [event.data])]
+    if event.request is not None:
+        payloads.append(event.request.data)
+    return _EVENT_FRAME + sum(payload.size if payload.ref is None else _EVENT_FRAME for payload in payloads)

@@ -1,0 +1,65 @@
+"""The run's checkpoints: their chain, and which of them the blob store is known to hold.
+
+A checkpoint is *recorded* when the engine decides it, and *mirrored* when an activity has written it. What is
+recorded but not mirrored rides on the next activity, or on a commit of its own. Checkpoints are written in lineage
+order by one activity at a time, so that a parent is always in the store before its child.
+"""
+
+from __future__ import annotations
+
+from temporal_adapter import wire
+
+_RECORDS_PER_COMMIT = 8  # bounds a commit's payload when the store was away for long
+
+
+class Lineage:
+    """Headers in order of the chain, and the records that wait to be mirrored."""
+
+    def __init__(self) -> None:
+        self.headers: list[wire.CheckpointHeader] = []
+        self.mirror_error: str | None = None
+        self._waiting: list[tuple[int, wire.CheckpointRecord]] = []
+        self._carried = 0  # how many of the waiting are with an activity now
+
+    @property
+    def head(self) -> str | None:
+        """The id of the last recorded checkpoint."""
+        return self.headers[-1].checkpoint_id if self.headers else None
+
+    @property
+    def next_ordinal(self) -> int:
+        """The place in the chain of the next checkpoint, from 0."""
+        return len(self.headers)
+
+    @property
+    def unmirrored(self) -> int:
+        """How many recorded checkpoints the store is not known to hold."""
+        return len(self._waiting)
+
+    def append(self, header: wire.CheckpointHeader) -> int:
+        """Record a checkpoint's place in the chain; return its ordinal."""
+        self.headers.append(header)
+        return len(self.headers) - 1
+
+    def wait(self, ordinal: int, record: wire.CheckpointRecord) -> None:
+        """Keep a record until an activity has written it."""
+        self._waiting.append((ordinal, record))
+
+    def carry(self) -> list[wire.CheckpointRecord]:
+        """Hand the waiting records, oldest first, to one activity. Empty while another carries some."""
+        if self._carried:
+            return []
+        records = [record for _, record in self._waiting[:_RECORDS_PER_COMMIT]]
+        self._carried = len(records)
+        return records
+
+    def settle(self, outcome: wire.CommitOutcome | None) -> int | None:
+        """Take what became of the carried records; return the ordinal of the last one if they were written."""
+        carried, self._carried = self._carried, 0
+        if outcome is None or outcome.base is None:
+            self.mirror_error = None if outcome is None else outcome.error
+            return None
+        self.mirror_error = None
+        ordinal, _ = self._waiting[carried - 1]
+        del self._waiting[:carried]
+        return ordinal

@@ -1,0 +1,15 @@
+"""The activities: the only place, with `routing` and `pool` below, where MAF and user code run.
+
+    seed      accepts the input and writes the entry checkpoint          (local activity)
+    deliver   gives an executor one delivery, routes what it sent, and writes its checkpoint
+    respond   judges responses and writes the response-entry checkpoint  (local activity)
+    commit    writes checkpoints that no delivery could
+
+An activity takes one wire shape and returns one. It keeps nothing between calls but caches and pooled graphs. What an
+attempt did that failed leaves no trace in the run: its outcome is its result, and it had none.
+"""
+
+from .activities import activities
+from .context import Host
+
+__all__ = ["Host", "activities"]

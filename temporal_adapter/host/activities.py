@@ -1,0 +1,83 @@
+"""The Temporal activity definitions of one MAF workflow, and how errors leave them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+from agent_framework import WorkflowCheckpointException, WorkflowValidationError
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, FailureError
+
+from temporal_adapter import wire
+from temporal_adapter.failures import failure_of
+from temporal_adapter.pool import UnknownExecutor
+from temporal_adapter.values import DecodeError, EncodeError
+from temporal_adapter.wire.names import executor_activity_type, service_activity_type
+
+from . import mirror
+from .context import Host
+from .deliver import deliver
+from .respond import respond
+from .seed import seed
+
+InputT = TypeVar("InputT", bound=msgspec.Struct)
+
+# A retry meets the same graph and the same values, so these would only fail again.
+_PROGRAMMING_ERRORS = (
+    WorkflowValidationError,
+    WorkflowCheckpointException,
+    EncodeError,
+    DecodeError,
+    wire.WireError,
+    UnknownExecutor,
+)
+
+
+def activities(host: Host, executor_ids: list[str]) -> list[Callable[..., Any]]:
+    """Return the activities of a workflow: one for each executor, and the adapter's own three."""
+    return [
+        *(_executor_activity(host, executor_id) for executor_id in executor_ids),
+        _define(service_activity_type(host.name, "seed"), wire.SeedInput, lambda data: seed(host, data)),
+        _define(service_activity_type(host.name, "respond"), wire.RespondInput, lambda data: respond(host, data)),
+        _define(service_activity_type(host.name, "commit"), wire.CommitInput, lambda data: _commit(host, data)),
+    ]
+
+
+def _executor_activity(host: Host, executor_id: str) -> Callable[..., Any]:
+    async def run(data: wire.DeliveryInput) -> wire.DeliveryResult:
+        try:
+            return await deliver(host, data)
+        except EncodeError as error:
+            raise EncodeError(f"Executor {executor_id!r}: {error}") from error
+
+    return _define(executor_activity_type(host.name, [executor_id]), wire.DeliveryInput, run)
+
+
+def _define(
+    activity_type: str, shape: type[InputT], body: Callable[[InputT], Awaitable[msgspec.Struct]]
+) -> Callable[..., Any]:
+    async def run(data: Any) -> Any:
+        try:
+            return wire.dump(await body(wire.load(shape, data)))
+        except FailureError:
+            raise
+        except Exception as error:
+            failure = failure_of(error)
+            raise ApplicationError(
+                failure.message,
+                wire.dump(failure.details),
+                type=failure.error_type,
+                non_retryable=isinstance(error, _PROGRAMMING_ERRORS),
+            ) from error
+
+    return activity.defn(name=activity_type)(run)
+
+
+async def _commit(host: Host, data: wire.CommitInput) -> wire.CommitResult:
+    async with host.graph(data.graph) as graph:
+        outcome = await mirror.write(host.stores().checkpoints, graph.description(), data.records)
+    if outcome.error is not None:  # raised, so that Temporal shows it and tries again
+        raise ApplicationError(outcome.error, type="StoreError")
+    return wire.CommitResult(records=outcome)

@@ -1,0 +1,60 @@
+"""What the activities of one MAF workflow share on one worker: its pooled graphs and the blob store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from temporal_adapter.pool import BuiltGraph, GraphPool
+from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
+
+GRAPH_CHANGED = "GraphChanged"
+"""Error type of an activity whose worker has another graph than the run was started with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The blob store's two sides, for one Temporal namespace."""
+
+    values: ValueStore
+    checkpoints: CheckpointStore
+
+
+class Host:
+    """The activities' surroundings. One per MAF workflow and plugin."""
+
+    def __init__(self, name: str, pool: GraphPool, blobs: BlobStore) -> None:
+        self.name = name
+        self.pool = pool
+        self._blobs = blobs
+        self._stores: dict[str, Stores] = {}
+
+    def stores(self) -> Stores:
+        """Return the stores for the namespace of the activity that runs now."""
+        namespace = activity.info().namespace
+        if namespace not in self._stores:
+            self._stores[namespace] = Stores(
+                ValueStore(self._blobs, namespace), CheckpointStore(self._blobs, namespace)
+            )
+        return self._stores[namespace]
+
+    @asynccontextmanager
+    async def graph(self, signature: str) -> AsyncGenerator[BuiltGraph, None]:
+        """Lend a graph with this signature.
+
+        Raises:
+            ApplicationError: This worker's graph of that name is another one.
+        """
+        async with self.pool.borrow() as graph:
+            if graph.workflow.graph_signature_hash != signature:
+                raise ApplicationError(
+                    f"This worker's graph of workflow {self.name!r} (signature "
+                    f"{graph.workflow.graph_signature_hash[:12]}) is not the one the run was started with "
+                    f"({signature[:12]}). Run workers with the graph of that release until its runs have ended.",
+                    type=GRAPH_CHANGED,
+                )
+            yield graph

@@ -1,0 +1,172 @@
+"""A delivery: one executor handles one message or fan-in batch, on the state the run had before the superstep.
+
+The order matters: checkpoints that the run still owes are written first, then the executor runs, then what it sent is
+routed, then everything is encoded, and last the checkpoint of its own outcome is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agent_framework import InProcRunnerContext, Workflow, WorkflowEvent, WorkflowMessage
+from temporalio.exceptions import ApplicationError
+
+from temporal_adapter import wire
+from temporal_adapter.attributes import overrides_hooks
+from temporal_adapter.engine.superstep import changes_of, messages_of
+from temporal_adapter.payload import Reader, Writer
+from temporal_adapter.pool import BuiltGraph
+from temporal_adapter.store import overlay
+
+from . import mirror
+from .context import Host, Stores
+from .outcome import ResultTable, result_events
+from .state import SharedState
+
+TYPE_MISMATCH = "TypeMismatch"
+"""Error type of a delivery whose message its executor has no handler for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A delivery, decoded."""
+
+    executor_id: str
+    source_ids: list[str]
+    message: WorkflowMessage
+
+
+async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
+    """Run an executor and return what it changed, sent and showed.
+
+    Raises:
+        Exception: Whatever the executor raised, or EncodeError for something of it that cannot be stored.
+    """
+    async with host.graph(data.graph) as graph:
+        stores = host.stores()
+        description = graph.description()
+        records = await mirror.write(stores.checkpoints, description, data.records) if data.records else None
+        snapshot = data.snapshot or data.records[-1].snapshot
+        entries = await _entries(stores, snapshot)
+        reader = Reader(graph.codec, stores.values)
+        state = SharedState({key: await reader.raw(value) for key, value in entries.state.items()}, graph.codec)
+        await _restore(graph, data.executor_id, entries, reader)
+        given = await _input(graph, data, reader)
+        context = await _execute(graph, given, state)
+        result = await _result(graph, given.executor_id, context, state, Writer(graph.codec, stores.values))
+        own: wire.CommitOutcome | None = None
+        if data.own is not None and (records is None or records.base is not None):
+            record = _own_record(data, snapshot, result)
+            own = await mirror.write(stores.checkpoints, description, [record], mirror.own_rank())
+        return wire.replace(result, records=records, own=own)
+
+
+async def _entries(stores: Stores, snapshot: wire.Snapshot) -> wire.SnapshotEntries:
+    base = wire.SnapshotEntries() if snapshot.base is None else await stores.checkpoints.load(snapshot.base)
+    return overlay(base, snapshot.changes)
+
+
+async def _restore(graph: BuiltGraph, executor_id: str, entries: wire.SnapshotEntries, reader: Reader) -> None:
+    executor = graph.executor(executor_id)
+    if executor_id in entries.attributes:
+        graph.attributes[executor_id].restore(await reader.raw(entries.attributes[executor_id]))
+    if executor_id in entries.executors:
+        await executor.on_checkpoint_restore(await reader.value(entries.executors[executor_id]))
+
+
+async def _input(graph: BuiltGraph, data: wire.DeliveryInput, reader: Reader) -> _Input:
+    messages = [await reader.message(message) for message in data.messages]
+    if data.fan_in is None:
+        given = _Input(data.executor_id, data.source_ids, messages[0])
+    else:
+        batch = await graph.router.aggregate(data.fan_in, messages)
+        given = _Input(batch.executor_id, batch.source_ids, batch.message)
+    executor = graph.executor(given.executor_id)
+    if not executor.can_handle(given.message):
+        raise ApplicationError(
+            f"Executor {executor.id!r} has no handler for {type(given.message.data).__name__}, which was routed to it "
+            f"when the message was sent. It handles {', '.join(map(str, executor.input_types))}.",
+            type=TYPE_MISMATCH,
+            non_retryable=True,
+        )
+    return given
+
+
+async def _execute(graph: BuiltGraph, given: _Input, state: SharedState) -> InProcRunnerContext:
+    context = InProcRunnerContext()
+    context.set_yield_output_classifier(lambda executor_id: _classify(graph.workflow, executor_id))
+    await graph.executor(given.executor_id).execute(
+        given.message,
+        given.source_ids,
+        state,
+        context,
+        trace_contexts=given.message.trace_contexts,
+        source_span_ids=given.message.source_span_ids,
+    )
+    return context
+
+
+def _classify(workflow: Workflow, executor_id: str) -> Any:
+    if workflow.is_terminal_executor(executor_id):
+        return "output"
+    return "intermediate" if workflow.is_intermediate_executor(executor_id) else None
+
+
+async def _result(
+    graph: BuiltGraph, executor_id: str, context: InProcRunnerContext, state: SharedState, writer: Writer
+) -> wire.DeliveryResult:
+    table = ResultTable(graph.codec)
+    sent = [message for messages in (await context.drain_messages()).values() for message in messages]
+    messages = [await _sent(graph, table, position, message) for position, message in enumerate(sent)]
+    drained: list[WorkflowEvent[Any]] = await context.drain_events()
+    events = await result_events(drained, table, writer)
+    written: dict[str, int | None] = {key: table.add(encoded) for key, encoded in state.written().items()}
+    written.update(dict.fromkeys(state.deleted()))
+    saved = await _saved(graph, executor_id)
+    attributes = graph.attributes[executor_id].changes()
+    executor_state = None if saved is None else table.index(saved, "on_checkpoint_save()")
+    return wire.DeliveryResult(
+        messages=messages,
+        events=events,
+        state=written,
+        executor_state=executor_state,
+        attributes=None if attributes is None else table.add(attributes),
+        values=[await writer.raw(encoded) for encoded in table.encoded],
+    )
+
+
+async def _sent(graph: BuiltGraph, table: ResultTable, position: int, message: WorkflowMessage) -> wire.SentMessage:
+    return wire.SentMessage(
+        data=table.index(message.data, f"message[{position}]"),
+        target_id=message.target_id,
+        trace_contexts=message.trace_contexts,
+        source_span_ids=message.source_span_ids,
+        routes=await graph.router.route(message),
+    )
+
+
+async def _saved(graph: BuiltGraph, executor_id: str) -> dict[str, Any] | None:
+    executor = graph.executor(executor_id)
+    return await executor.on_checkpoint_save() if overrides_hooks(executor) else None
+
+
+def _own_record(
+    data: wire.DeliveryInput, snapshot: wire.Snapshot, result: wire.DeliveryResult
+) -> wire.CheckpointRecord:
+    """Return the checkpoint that the delivery's outcome makes, just as the engine will record it."""
+    assert data.own is not None
+    before = snapshot.changes
+    changed = changes_of(data.executor_id, result)
+    asked = {event.request.request_id: event.request for event in result.events if event.request is not None}
+    changes = wire.Changes(
+        state={**before.state, **changed.state},
+        executors={**before.executors, **changed.executors},
+        attributes={**before.attributes, **changed.attributes},
+        buffers=before.buffers,
+        requests={**before.requests, **asked},
+    )
+    messages = [routed.message for routed in messages_of(data.executor_id, result)]
+    return wire.CheckpointRecord(
+        header=data.own, snapshot=wire.Snapshot(base=snapshot.base, changes=changes), messages=messages
+    )

@@ -1,0 +1,93 @@
+"""Judging responses: coerce each by MAF's rules, find its handler, route it, and write the response-entry checkpoint.
+
+Responses are JSON from outside: they are coerced to the request's response type, never decoded as values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_framework import INTERNAL_SOURCE_ID, WorkflowEvent, WorkflowMessage
+
+from temporal_adapter import wire
+from temporal_adapter.maf import MessageType
+from temporal_adapter.payload import Reader, Writer
+from temporal_adapter.pool import BuiltGraph
+from temporal_adapter.values import CoercionError, coerce_response
+
+from . import mirror
+from .context import Host, Stores
+
+
+async def respond(host: Host, data: wire.RespondInput) -> wire.RespondResult:
+    """Return, for each response, the message it makes or the reason why it is refused."""
+    async with host.graph(data.graph) as graph:
+        stores = host.stores()
+        reader, writer = Reader(graph.codec, stores.values), Writer(graph.codec, stores.values)
+        judgements = [
+            await _judge(graph, reader, writer, request, response)
+            for request, response in zip(data.requests, data.responses, strict=True)
+        ]
+        return wire.RespondResult(judgements=judgements, commit=await _commit(stores, graph, data, judgements))
+
+
+async def _judge(
+    graph: BuiltGraph, reader: Reader, writer: Writer, request: wire.Request, response: wire.Response
+) -> wire.Judgement:
+    event = await reader.request(request)
+    try:
+        value = coerce_response(response.response, event.response_type, request.request_id)
+    except CoercionError as error:
+        return wire.Judgement(request_id=request.request_id, refused=str(error))
+    message = _response_message(event, value)
+    executor = graph.executor(event.source_executor_id)
+    if not executor.can_handle(message):
+        return wire.Judgement(request_id=request.request_id, refused=_no_handler(event, value))
+    routed = wire.RoutedMessage(
+        message=wire.Message(
+            source_id=message.source_id,
+            data=await writer.value(value, f"response to {request.request_id!r}"),
+            target_id=message.target_id,
+            type="response",
+            request=request,
+        ),
+        routes=await graph.router.route(message),
+    )
+    return wire.Judgement(request_id=request.request_id, message=routed)
+
+
+def _response_message(event: WorkflowEvent[Any], value: Any) -> WorkflowMessage:
+    executor_id = event.source_executor_id
+    return WorkflowMessage(
+        data=value,
+        source_id=INTERNAL_SOURCE_ID(executor_id),
+        target_id=executor_id,
+        type=MessageType.RESPONSE,
+        original_request_info_event=event,
+    )
+
+
+def _no_handler(event: WorkflowEvent[Any], value: Any) -> str:
+    return (
+        f"executor {event.source_executor_id!r} has no response handler for a request of type "
+        f"{type(event.data).__name__} and a response of type {type(value).__name__}. "
+        "Add a @response_handler for these two types."
+    )
+
+
+async def _commit(
+    stores: Stores, graph: BuiltGraph, data: wire.RespondInput, judgements: list[wire.Judgement]
+) -> wire.CommitOutcome | None:
+    accepted = [judgement for judgement in judgements if judgement.message is not None]
+    if data.header is None or data.snapshot is None or not accepted:
+        return None
+    changes = data.snapshot.changes
+    answered = {judgement.request_id: None for judgement in accepted}
+    record = wire.CheckpointRecord(
+        header=data.header,
+        snapshot=wire.Snapshot(
+            base=data.snapshot.base, changes=wire.replace(changes, requests={**changes.requests, **answered})
+        ),
+        messages=[judgement.message.message for judgement in accepted if judgement.message is not None],
+    )
+    return await mirror.write(stores.checkpoints, graph.description(), [record], mirror.own_rank())

@@ -1,0 +1,102 @@
+"""Values between Python objects and an activity's payloads: codec and blob store together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_framework import WorkflowEvent, WorkflowEventSource, WorkflowMessage
+
+from temporal_adapter import wire
+from temporal_adapter.maf import MessageType
+from temporal_adapter.store import Spill, ValueStore
+from temporal_adapter.values import Codec
+
+REQUEST_INLINE_LIMIT = 64 * 1024
+"""Bytes of a request's data up to which it travels inline, so that people can read it by a query."""
+
+
+class Reader:
+    """Decodes values of one graph."""
+
+    def __init__(self, codec: Codec, values: ValueStore) -> None:
+        self._codec = codec
+        self._values = values
+
+    async def value(self, value: wire.Value) -> Any:
+        """Return the object that a value stands for."""
+        return self._codec.decode(await self._values.resolve(value))
+
+    async def raw(self, value: wire.Value) -> Any:
+        """Return a value's JSON as it is."""
+        return await self._values.resolve(value)
+
+    async def message(self, message: wire.Message) -> WorkflowMessage:
+        """Return a MAF message."""
+        return WorkflowMessage(
+            data=await self.value(message.data),
+            source_id=message.source_id,
+            target_id=message.target_id,
+            type=MessageType(message.type),
+            trace_contexts=message.trace_contexts,
+            source_span_ids=message.source_span_ids,
+            original_request_info_event=None if message.request is None else await self.request(message.request),
+        )
+
+    async def request(self, request: wire.Request) -> WorkflowEvent[Any]:
+        """Return a MAF `request_info` event."""
+        return WorkflowEvent(
+            "request_info",
+            await self.value(request.data),
+            origin=WorkflowEventSource(request.origin),
+            request_id=request.request_id,
+            source_executor_id=request.source_executor_id,
+            request_type=self._codec.decode_type(request.request_type),
+            response_type=self._codec.decode_type(request.response_type),
+        )
+
+
+class Writer:
+    """Encodes objects of one graph for one payload."""
+
+    def __init__(self, codec: Codec, values: ValueStore) -> None:
+        self._codec = codec
+        self._spill = Spill(values)
+        self._requests = Spill(values, inline_limit=REQUEST_INLINE_LIMIT, budget=4 * REQUEST_INLINE_LIMIT)
+
+    async def value(self, obj: Any, path: str) -> wire.Value:
+        """Return an object as a value; `path` names it in errors."""
+        return await self._spill.encode(self._codec.encode(obj, path))
+
+    async def values(self, objects: Mapping[str, Any], path: str) -> dict[str, wire.Value]:
+        """Return a mapping of objects as values."""
+        return {key: await self.value(obj, f"{path}[{key!r}]") for key, obj in objects.items()}
+
+    async def raw(self, encoded: Any) -> wire.Value:
+        """Return JSON that is encoded already as a value."""
+        return await self._spill.encode(encoded)
+
+    async def message(self, message: WorkflowMessage, path: str) -> wire.Message:
+        """Return a MAF message as a shape."""
+        request = message.original_request_info_event
+        return wire.Message(
+            source_id=message.source_id,
+            data=await self.value(message.data, path),
+            target_id=message.target_id,
+            type="response" if message.type is MessageType.RESPONSE else "standard",
+            trace_contexts=message.trace_contexts,
+            source_span_ids=message.source_span_ids,
+            request=None if request is None else await self.request(request),
+        )
+
+    async def request(self, event: WorkflowEvent[Any]) -> wire.Request:
+        """Return a MAF `request_info` event as a shape."""
+        path = f"request_info {event.request_id!r}"
+        return wire.Request(
+            request_id=event.request_id,
+            source_executor_id=event.source_executor_id,
+            data=await self._requests.encode(self._codec.encode(event.data, path)),
+            request_type=self._codec.encode_type(event.request_type),
+            response_type=self._codec.encode_type(event.response_type),
+            origin=event.origin.value,
+        )

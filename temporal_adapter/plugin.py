@@ -1,0 +1,156 @@
+"""The Temporal plugin: MAF workflows in, workflow types and activities out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from typing import Any, cast
+
+from temporalio.plugin import SimplePlugin
+from temporalio.worker import (
+    Interceptor,
+    Worker,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowRunner,
+)
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+from temporalio.workflow import ActivityConfig
+
+from temporal_adapter.converter import keeping_order
+from temporal_adapter.definitions import ConfigurationError, Definition, WorkflowSource, define, unknown_activity_types
+from temporal_adapter.host import Host, activities
+from temporal_adapter.pool import GraphPool
+from temporal_adapter.store import BlobStore
+from temporal_adapter.workflow import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG, workflow_type
+
+DEFAULT_CHECKPOINT_STORE = ".checkpoints"
+"""Where checkpoints go unless told otherwise: a directory below the worker's working directory."""
+
+
+class AgentFrameworkPlugin(SimplePlugin):
+    """Runs Microsoft Agent Framework workflows on Temporal.
+
+    Give it to the client (`Client.connect(..., plugins=[plugin])`), from where it reaches workers and replayers, or to
+    a worker or replayer; not to both.
+
+    It registers a workflow type for each workflow, called as the workflow, and an activity type for each executor,
+    called `<workflow>/<executor>` (`temporal_adapter.wire.names` has the grammar). Everything is checked first.
+
+    Args:
+        workflows: Factories that build the workflows; or built ones, where they can be copied.
+        checkpoint_store: Where checkpoints and large values go: a path, a `file://`, `memory://name`, `s3://`, `gs://`
+            or `az://` URL, or a `BlobStore`. All workers of a task queue must use the same.
+        default_activity_options: Temporal's options for every executor's activity, over `DEFAULT_ACTIVITY_CONFIG`.
+        activity_options: The same for single executors, by activity type:
+            `{"expense-approval/book": ActivityConfig(...)}`.
+        types: Classes to store in messages, state and attributes beside those that the graphs declare.
+        allow_pickle: Whether objects of declared or given types that have no JSON form may be pickled.
+
+    Raises:
+        ConfigurationError: A workflow or an option is not usable; the message says what to change.
+        StoreError: The checkpoint store's URL is not usable. Whether it can be written is checked when a worker starts.
+    """
+
+    def __init__(
+        self,
+        workflows: Sequence[WorkflowSource],
+        *,
+        checkpoint_store: str | BlobStore = DEFAULT_CHECKPOINT_STORE,
+        default_activity_options: ActivityConfig | None = None,
+        activity_options: Mapping[str, ActivityConfig] | None = None,
+        types: Iterable[type] = (),
+        allow_pickle: bool = True,
+    ) -> None:
+        definitions = define(workflows)
+        options = _ActivityOptions(definitions, default_activity_options, activity_options or {})
+        self._blobs = checkpoint_store if isinstance(checkpoint_store, BlobStore) else BlobStore(checkpoint_store)
+        types = tuple(types)
+        hosts = [
+            Host(one.name, GraphPool(one.factory, types=types, allow_pickle=allow_pickle), self._blobs)
+            for one in definitions
+        ]
+        super().__init__(
+            "microsoft.AgentFrameworkPlugin",
+            data_converter=keeping_order,
+            interceptors=[_OptionsInterceptor(options.for_activity)],
+            activities=[
+                definition_activity
+                for host, one in zip(hosts, definitions, strict=True)
+                for definition_activity in activities(host, one.executor_ids)
+            ],
+            workflows=[workflow_type(one.name) for one in definitions],
+            workflow_runner=_pass_through,
+        )
+
+    async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
+        """See base class. Checks first that the checkpoint store can be written.
+
+        Raises:
+            StoreError: It cannot.
+        """
+        await self._blobs.probe()
+        await super().run_worker(worker, next)
+
+
+def _pass_through(runner: WorkflowRunner | None) -> WorkflowRunner:
+    """Let the sandbox use the adapter's modules as they are.
+
+    They hold no state and are deterministic by construction, so importing them again for each run would only cost time
+    and memory.
+    """
+    runner = runner or SandboxedWorkflowRunner()
+    if not isinstance(runner, SandboxedWorkflowRunner):
+        return runner
+    return dataclasses.replace(
+        runner, restrictions=runner.restrictions.with_passthrough_modules("temporal_adapter", "msgspec")
+    )
+
+
+class _ActivityOptions:
+    """Options by activity type, merged once."""
+
+    def __init__(
+        self, definitions: Sequence[Definition], default: ActivityConfig | None, single: Mapping[str, ActivityConfig]
+    ) -> None:
+        unknown, known = unknown_activity_types(single, definitions)
+        if unknown:
+            raise ConfigurationError(
+                f"activity_options names {', '.join(map(repr, unknown))}, and no executor is called so. "
+                f"There are: {', '.join(known)}."
+            )
+        for name, config in [("default_activity_options", default or {}), *single.items()]:
+            _check_option_names(name, config)
+        self._default = _merged(DEFAULT_ACTIVITY_CONFIG, default or {})
+        self._single = {name: _merged(self._default, config) for name, config in single.items()}
+
+    def for_activity(self, activity_type: str) -> ActivityConfig:
+        """Return the options of an activity type."""
+        return self._single.get(activity_type, self._default)
+
+
+def _check_option_names(name: str, config: Mapping[str, Any]) -> None:
+    unknown = [key for key in config if key not in ActivityConfig.__annotations__]
+    if unknown:
+        raise ConfigurationError(
+            f"{name}: {', '.join(map(repr, unknown))} is no option of temporalio.workflow.ActivityConfig; "
+            f"there are {', '.join(ActivityConfig.__annotations__)}."
+        )
+
+
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> ActivityConfig:
+    return cast("ActivityConfig", {**under, **over})
+
+
+class _OptionsInterceptor(Interceptor):
+    """Offers the options to workflow code, which cannot see the worker otherwise."""
+
+    def __init__(self, for_activity: Callable[[str], ActivityConfig]) -> None:
+        self._for_activity = for_activity
+
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor] | None:
+        functions = cast("MutableMapping[str, Callable[[str], ActivityConfig]]", input.unsafe_extern_functions)
+        functions[ACTIVITY_CONFIG] = self._for_activity
+        return None

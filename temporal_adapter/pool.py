@@ -1,0 +1,84 @@
+"""Built graphs, kept for use again: building one costs up to milliseconds, and more where it makes clients and tools.
+
+An attempt has its graph to itself while it runs, since an attempt that timed out may still be running beside its retry.
+A graph whose attempt ended badly is dropped; one whose attempt ended well is put back in the state it was built in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from agent_framework import Executor, Workflow
+
+from temporal_adapter import wire
+from temporal_adapter.attributes import Attributes
+from temporal_adapter.routing import Router
+from temporal_adapter.values import graph_codec
+
+_IDLE_GRAPHS = 32  # a bound on memory, above what one worker usually runs at a time for one workflow
+
+
+class UnknownExecutor(LookupError):
+    """A graph has no executor of this id."""
+
+
+class BuiltGraph:
+    """A MAF workflow with what the activities need of it."""
+
+    def __init__(self, workflow: Workflow, types: Iterable[type], allow_pickle: bool) -> None:
+        self.workflow = workflow
+        self.codec = graph_codec(workflow, types, allow_pickle)
+        self.router = Router(workflow)
+        self.attributes = {key: Attributes(executor, self.codec) for key, executor in workflow.executors.items()}
+
+    def executor(self, executor_id: str) -> Executor:
+        """Return an executor.
+
+        Raises:
+            UnknownExecutor: The graph has none of that id; names those it has.
+        """
+        try:
+            return self.workflow.executors[executor_id]
+        except KeyError:
+            known = ", ".join(sorted(self.workflow.executors))
+            raise UnknownExecutor(
+                f"Workflow {self.workflow.name!r} has no executor {executor_id!r}; it has {known}."
+            ) from None
+
+    def description(self) -> wire.Graph:
+        """Return what a run records of its graph when it starts."""
+        return wire.Graph(
+            name=self.workflow.name,
+            signature=self.workflow.graph_signature_hash,
+            start_executor_id=self.workflow.start_executor_id,
+            executors=list(self.workflow.executors),
+            max_iterations=self.workflow.max_iterations,
+            fan_ins=self.router.fan_ins,
+        )
+
+
+class GraphPool:
+    """The graphs of one MAF workflow on one worker."""
+
+    def __init__(
+        self, factory: Callable[[], Workflow], *, types: Iterable[type] = (), allow_pickle: bool = True
+    ) -> None:
+        self._factory = factory
+        self._types = tuple(types)
+        self._allow_pickle = allow_pickle
+        self._idle: list[BuiltGraph] = []
+
+    def build(self) -> BuiltGraph:
+        """Build a graph. It is pristine: executors have states of their own, such as an agent's new session."""
+        return BuiltGraph(self._factory(), self._types, self._allow_pickle)
+
+    @asynccontextmanager
+    async def borrow(self, *, fresh: bool = False) -> AsyncGenerator[BuiltGraph, None]:
+        """Lend a graph for one attempt; `fresh` builds a new one."""
+        graph = self.build() if fresh or not self._idle else self._idle.pop()
+        yield graph  # an exception leaves here, and the graph is dropped
+        for attributes in graph.attributes.values():
+            attributes.put_back()
+        if len(self._idle) < _IDLE_GRAPHS:
+            self._idle.append(graph)

@@ -1,0 +1,227 @@
+"""The blob store: named bytes under one URL. What the bytes mean is not known here.
+
+Kinds of URL:
+
+    path, file:///path      a local directory, created when missing
+    memory://name           memory of this process; the same name is the same store
+    memory://               memory of this process, private to this `BlobStore`
+    s3://, gs://, az://     object stores, opened by obstore's `from_url`; options are passed on to it
+
+Every object is written whole or not at all, so a reader never sees half of one. The local store does not call
+fsync: after a power loss (not after a crash of the process) an object written last may be missing or cut short,
+which readers detect by digest.
+
+Bytes enter and leave through `_write` and `_read` only. A codec that encrypts them belongs there.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import uuid
+from collections.abc import AsyncIterable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url  # pyright: ignore[reportUnknownVariableType]
+
+from .errors import MissingObject, StoreError
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta  # obstore has it for type checkers only
+
+_FIX_LOCAL = "Give a directory that this process can create and write to."
+_FIX_REMOTE = "Check that the bucket exists and that the credentials may read, write, list and delete objects."
+
+
+class BlobStore:
+    """Named bytes under one URL.
+
+    Names are `/`-separated; build them with `store.names`, which makes any id safe.
+
+    Args:
+        url: A path or URL; the module docstring lists the kinds. A `~` that starts a path is the home directory.
+        options: Passed on to obstore's `from_url` (`region=`, `endpoint=`, `client_options=`, credentials, ...).
+
+    Raises:
+        StoreError: The URL is of no known kind, or its directory cannot be created.
+    """
+
+    def __init__(self, url: str | os.PathLike[str], **options: Any) -> None:
+        text = os.fspath(url)
+        self._url = _without_secrets(text)
+        self._fix = _FIX_REMOTE if _scheme(text) not in ("", "file", "memory") else _FIX_LOCAL
+        try:
+            self._store = _open(text, options)
+        except (BaseError, OSError, ValueError) as error:
+            raise StoreError(f"The blob store {self._url} cannot be opened: {_reason(error)}. {self._fix}") from error
+
+    @property
+    def url(self) -> str:
+        """The URL, without user information and query: fit for messages."""
+        return self._url
+
+    async def get(self, name: str) -> bytes:
+        """Return an object's bytes.
+
+        Raises:
+            MissingObject: There is none of this name.
+            StoreError: The store cannot be read.
+        """
+        return await self._read(name)
+
+    async def put(self, name: str, data: bytes) -> None:
+        """Write an object, in place of one that is there.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        await self._write(name, data, "overwrite")
+
+    async def put_new(self, name: str, data: bytes) -> bool:
+        """Write an object unless there is one; return whether it was written.
+
+        Of several racing writers exactly one is told True. An object that is there is left alone and not compared.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        return await self._write(name, data, "create")
+
+    async def exists(self, name: str) -> bool:
+        """Return whether there is an object of this name.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        with self._errors("read", name):
+            try:
+                await obstore.head_async(self._store, name)
+            except FileNotFoundError:
+                return False
+        return True
+
+    async def delete(self, name: str) -> None:
+        """Delete an object. One that is not there is fine.
+
+        Raises:
+            StoreError: The store refused.
+        """
+        with self._errors("delete", name):
+            try:
+                await obstore.delete_async(self._store, name)
+            except FileNotFoundError:
+                return
+
+    async def list(self, prefix: str) -> list[str]:
+        """Return the names below `prefix`, sorted. A prefix ends at a `/`: `a/b` lists `a/b/c`, not `a/bc`.
+
+        Raises:
+            StoreError: The store cannot be listed.
+        """
+        names: list[str] = []
+        with self._errors("list", prefix):
+            # obstore's overloads name a type of arro3, which is not installed, so they need help.
+            pages = cast(
+                "AsyncIterable[Sequence[ObjectMeta]]",
+                obstore.list(self._store, prefix),  # pyright: ignore[reportUnknownMemberType]
+            )
+            async for page in pages:
+                names += [entry["path"] for entry in page]
+        return sorted(names)
+
+    async def probe(self) -> None:
+        """Check that objects can be written, read and deleted, by doing so once. For the start of a worker.
+
+        Raises:
+            StoreError: They cannot; the message names the URL and what to do.
+        """
+        name = f"probe-{uuid.uuid4().hex}"
+        try:
+            await self.put(name, b"probe")
+            await self.get(name)
+            await self.delete(name)
+        except StoreError as error:
+            reason = _reason(error.__cause__ or error)
+            raise StoreError(f"The blob store {self._url} cannot be used: {reason}. {self._fix}") from error
+
+    async def _write(self, name: str, data: bytes, mode: Literal["create", "overwrite"]) -> bool:
+        with self._errors("write", name):
+            try:
+                await obstore.put_async(self._store, name, data, mode=mode)
+            except AlreadyExistsError:
+                return False
+        return True
+
+    async def _read(self, name: str) -> bytes:
+        with self._errors("read", name):
+            try:
+                found = await obstore.get_async(self._store, name)
+                return (await found.bytes_async()).to_bytes()
+            except FileNotFoundError as error:
+                raise MissingObject(f"The blob store {self._url} has no object {name}.") from error
+
+    @contextmanager
+    def _errors(self, action: str, name: str) -> Generator[None, None, None]:
+        try:
+            yield
+        except (BaseError, OSError, ValueError) as error:
+            raise StoreError(
+                f"The blob store {self._url} could not {action} {name}: {_reason(error)}. {self._fix}"
+            ) from error
+
+
+def _open(url: str, options: dict[str, Any]) -> ObjectStore:
+    scheme = _scheme(url)
+    if scheme not in ("", "file", "memory"):
+        return from_url(url, **options)
+    if options:
+        raise ValueError(f"options {sorted(options)} are for object stores only")
+    if scheme == "memory":
+        name = url.partition("://")[2]
+        return _shared_memory(name) if name else MemoryStore()
+    return LocalStore(_file_path(url) if scheme else _plain_path(url), mkdir=True)
+
+
+@functools.cache  # the one thing a process shares by name: it is what `memory://name` means
+def _shared_memory(_name: str) -> MemoryStore:
+    return MemoryStore()
+
+
+def _scheme(url: str) -> str:
+    scheme, separator, _ = url.partition("://")
+    return scheme.lower() if separator else ""
+
+
+def _plain_path(path: str) -> Path:
+    if not path:
+        raise ValueError("the path is empty")
+    return Path(path).expanduser().absolute()
+
+
+def _file_path(url: str) -> Path:
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost") or not parts.path:
+        raise ValueError("a file URL has no host and an absolute path, as in file:///var/lib/checkpoints")
+    if parts.query or parts.fragment:
+        raise ValueError("'?' and '#' in a file URL are written %3F and %23")
+    return Path(unquote(parts.path))
+
+
+def _without_secrets(url: str) -> str:
+    if not _scheme(url):
+        return url
+    start, _, rest = url.partition("://")
+    place = rest.partition("?")[0]
+    host, separator, path = place.partition("/")
+    return f"{start}://{host.rpartition('@')[2]}{separator}{path}"
+
+
+def _reason(error: BaseException) -> str:
+    # obstore appends a debug dump of many lines after the first one; the chained cause still has it.
+    lines = str(error).splitlines()
+    return (lines[0] if lines else type(error).__name__).rstrip(".")

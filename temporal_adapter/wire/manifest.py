@@ -1,0 +1,39 @@
+"""What a checkpoint in the blob store looks like: complete, so that reading one never needs another.
+
+Only shapes live here. Object names, digests and the writing of these shapes are the store's.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from .shapes import CheckpointHeader, Message, Request, Value
+
+
+class SnapshotEntries(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A snapshot in full: the maps of `Changes`, without deletions and without a base."""
+
+    state: dict[str, Value] = {}  # shared state
+    executors: dict[str, Value] = {}  # what on_checkpoint_save returned
+    attributes: dict[str, Value] = {}  # changed attributes of executors without hooks: one dict each
+    buffers: dict[str, list[Message]] = {}  # fan-in buffers, in order of arrival
+    requests: dict[str, Request] = {}  # pending requests
+
+
+class Manifest(SnapshotEntries, frozen=True, omit_defaults=True, kw_only=True):
+    """A checkpoint as the blob store holds it. Small values are inside, large ones by reference."""
+
+    header: CheckpointHeader
+    workflow_name: str
+    workflow_id: str  # Temporal's
+    graph_signature: str  # MAF's graph_signature_hash
+    executor_ids: list[str]  # every executor of the graph, with state or without
+    messages: list[Message] = []  # in flight, in order of first send by source
+
+
+class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The tiny object by which the checkpoints of a workflow are found and put in order."""
+
+    header: CheckpointHeader
+    workflow_name: str
+    workflow_id: str

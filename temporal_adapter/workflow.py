@@ -1,0 +1,315 @@
+"""The Temporal workflow: carries out the engine's decisions as activities, and turns what happens into facts.
+
+Deterministic by construction: everything it does follows from facts in history, through the pure engine. It must never
+import `agent_framework` or a user's module, decode a `wire.Value`, or keep a rule of its own about supersteps.
+
+There is one workflow type per MAF workflow name, made by `workflow_type`. Temporal's sandbox imports a workflow class
+by module and name; the module's `__getattr__` makes the class for any name that `workflow_type` would give it.
+
+How a worker's configuration reaches a run: `ACTIVITY_CONFIG`, an extern function that the plugin's interceptor
+provides. Without it, as in a bare replayer, the defaults apply: activity options are no part of what Temporal compares
+in a replay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import re
+import types
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, cast
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, is_cancelled_exception
+from temporalio.workflow import ActivityConfig, LocalActivityConfig
+
+with workflow.unsafe.imports_passed_through():
+    from temporal_adapter import wire
+    from temporal_adapter.engine import (
+        Answer,
+        Commit,
+        Committed,
+        Decision,
+        Deliver,
+        DeliveryFailed,
+        DeliveryFinished,
+        Engine,
+        Fact,
+        Fail,
+        Fate,
+        Finish,
+        Judge,
+        Phase,
+        ResponsesJudged,
+        ResponsesReceived,
+        Seeded,
+        Stamp,
+    )
+    from temporal_adapter.wire.names import Service, executor_activity_type, service_activity_type
+    from temporal_adapter.wire.tags import plain, type_text
+
+ACTIVITY_CONFIG = "temporal_adapter.activity_config"
+"""Name of the extern function `(activity_type) -> ActivityConfig`."""
+
+DEFAULT_ACTIVITY_CONFIG = ActivityConfig(
+    start_to_close_timeout=timedelta(minutes=5),
+    retry_policy=RetryPolicy(maximum_attempts=5, maximum_interval=timedelta(minutes=1)),
+)
+"""Options of executors' activities, under what the user sets."""
+
+_LOCAL = LocalActivityConfig(
+    start_to_close_timeout=timedelta(seconds=30),
+    retry_policy=RetryPolicy(maximum_attempts=3, initial_interval=timedelta(milliseconds=200)),
+)
+# Without a bound on attempts: a checkpoint that the blob store lacks is written as soon as the store is back.
+_COMMIT = ActivityConfig(
+    start_to_close_timeout=timedelta(minutes=1),
+    retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
+)
+
+RESPONSE_REFUSED = "ResponseRefused"
+"""Error type of a `respond` update that was refused."""
+
+
+def _mint() -> Stamp:
+    return Stamp(str(workflow.uuid4()), workflow.now().isoformat())
+
+
+class AgentFrameworkRun:
+    """One run: the engine, the activities under way, and the doors for people and services."""
+
+    def __init__(self) -> None:
+        self._name = workflow.info().workflow_type
+        self._engine = Engine(_mint)
+        self._facts: list[Fact] = []
+        self._deliveries: dict[int, asyncio.Task[None]] = {}
+        self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
+        self._tickets = 0
+        self._answers: dict[int, tuple[Fate, ...]] = {}
+        self._conclusion: Finish | Fail | None = None
+        self._error: BaseException | None = None  # of the delivery that failed the run
+
+    async def run_template(self, message: Any = None, options: Any = None) -> Any:
+        try:
+            await self._seed(message, options)
+            while self._conclusion is None:
+                await workflow.wait_condition(lambda: bool(self._facts))
+                self._take_facts()
+        except BaseException as error:
+            if is_cancelled_exception(error):
+                self._engine.cancel()
+                self._take_facts()
+            raise
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if isinstance(self._conclusion, Fail):
+            raise _as_failure(self._conclusion.failure) from self._error
+        return wire.dump(self._conclusion.result)
+
+    async def _seed(self, message: Any, options: Any) -> None:
+        try:
+            start_options = wire.load(wire.StartOptions, {} if options is None else options)
+        except wire.WireError as error:
+            raise ApplicationError(str(error), type="WireError", non_retryable=True) from error
+        seed = self._engine.start(message, start_options)
+        try:
+            result = await self._local("seed", seed)
+        except ActivityError as error:
+            failure = _failure_of(error)
+            self._engine.abort(failure)
+            raise _as_failure(failure) from error
+        self._facts.append(Seeded(wire.load(wire.SeedResult, result)))
+
+    # --- facts and decisions --------------------------------------------------------------------------------
+
+    def _take_facts(self) -> None:
+        while self._facts:
+            for decision in self._engine.receive(self._facts.pop(0)):
+                self._carry_out(decision)
+        if self._engine.phase in (Phase.ENDING, Phase.ENDED):
+            for task in self._deliveries.values():
+                task.cancel()
+
+    def _carry_out(self, decision: Decision) -> None:
+        match decision:
+            case Deliver():
+                self._deliveries[decision.index] = asyncio.create_task(self._deliver(decision))
+            case Judge():
+                self._keep(asyncio.create_task(self._judge(decision)))
+            case Commit():
+                self._keep(asyncio.create_task(self._commit(decision)))
+            case Answer(ticket, fates):
+                self._answers[ticket] = fates
+            case Finish() | Fail():
+                self._conclusion = decision
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
+
+    async def _deliver(self, decision: Deliver) -> None:
+        activity_type = executor_activity_type(self._name, [decision.input.executor_id])
+        try:
+            result = await self._activity(activity_type, decision.input, _activity_config(activity_type))
+        except FailureError as error:
+            if is_cancelled_exception(error) and self._engine.phase is not Phase.RUNNING:
+                return  # cancelled by us, because a sibling failed or the run was cancelled
+            self._error = error
+            self._facts.append(DeliveryFailed(decision.index, _failure_of(error)))
+        else:
+            self._facts.append(DeliveryFinished(decision.index, wire.load(wire.DeliveryResult, result)))
+        finally:
+            self._deliveries.pop(decision.index, None)
+
+    async def _judge(self, decision: Judge) -> None:
+        try:
+            result = wire.load(wire.RespondResult, await self._local("respond", decision.input))
+        except ActivityError as error:
+            reason = f"it could not be judged ({_failure_of(error).message}); send it again."
+            ids = [response.request_id for response in decision.input.responses]
+            result = wire.RespondResult(judgements=[wire.Judgement(request_id=one, refused=reason) for one in ids])
+        self._facts.append(ResponsesJudged(result))
+
+    async def _commit(self, decision: Commit) -> None:
+        activity_type = service_activity_type(self._name, "commit")
+        result = await self._activity(activity_type, decision.input, _COMMIT)
+        self._facts.append(Committed(wire.load(wire.CommitResult, result).records))
+
+    async def _activity(self, activity_type: str, data: Any, config: ActivityConfig) -> Any:
+        return await workflow.execute_activity(activity_type, wire.dump(data), **config)
+
+    async def _local(self, service: Service, data: Any) -> Any:
+        activity_type = service_activity_type(self._name, service)
+        return await workflow.execute_local_activity(activity_type, wire.dump(data), **_LOCAL)
+
+    # --- doors ----------------------------------------------------------------------------------------------
+
+    @workflow.signal(name="respond", description="Answer pending requests; refusals show in the events.")
+    def _respond_signal(self, responses: Any) -> None:
+        try:
+            parsed = wire.parse_responses(responses)
+        except wire.WireError as error:
+            self._engine.journal.warn(f"A respond signal was refused: {error}")
+            return
+        self._receive(parsed)
+
+    @workflow.update(name="respond", description="Answer pending requests; fails with the reason if refused.")
+    async def _respond_update(self, responses: Any) -> Any:
+        ticket = self._receive(wire.parse_responses(responses))
+        await workflow.wait_condition(lambda: ticket in self._answers)
+        fates = self._answers.pop(ticket)
+        refused = [fate.refused for fate in fates if fate.refused is not None]
+        if refused:
+            raise ApplicationError(" ".join(refused), _as_json(fates), type=RESPONSE_REFUSED, non_retryable=True)
+        return _as_json(fates)
+
+    @_respond_update.validator
+    def _validate_respond(self, responses: Any) -> None:
+        try:
+            wire.parse_responses(responses)
+        except wire.WireError as error:
+            raise ApplicationError(str(error), type=RESPONSE_REFUSED, non_retryable=True) from error
+
+    def _receive(self, responses: Sequence[wire.Response]) -> int:
+        self._tickets += 1
+        self._facts.append(ResponsesReceived(self._tickets, tuple(responses)))
+        return self._tickets
+
+    @workflow.query(name="status", description="State, superstep, and the head of the checkpoint lineage.")
+    def _status(self) -> Any:
+        return wire.dump(self._engine.status())
+
+    @workflow.query(name="pending_requests", description="Requests that wait for a response, in plain JSON.")
+    def _pending_requests(self) -> Any:
+        return [wire.dump(_pending(request)) for request in self._engine.pending_requests()]
+
+    @workflow.query(name="requests", description="Requests that wait for a response, with their types kept.")
+    def _requests(self) -> Any:
+        return [wire.dump(request) for request in self._engine.pending_requests()]
+
+    @workflow.query(name="checkpoints", description="The checkpoint lineage, oldest first.")
+    def _checkpoints(self) -> Any:
+        return [wire.dump(header) for header in self._engine.lineage.headers]
+
+    @workflow.query(name="events", description="Events from an offset on, in pages.")
+    def _events(self, offset: int = 0) -> Any:
+        return wire.dump(self._engine.journal.page(offset, ended=self._engine.phase is Phase.ENDED))
+
+
+# --- errors, options, JSON ----------------------------------------------------------------------------------
+
+
+def _activity_config(activity_type: str) -> ActivityConfig:
+    functions = cast("Mapping[str, Callable[[str], ActivityConfig]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType]
+    return functions[ACTIVITY_CONFIG](activity_type) if ACTIVITY_CONFIG in functions else DEFAULT_ACTIVITY_CONFIG
+
+
+def _failure_of(error: BaseException) -> wire.Failure:
+    """Return what an activity failed of: the error that its code raised, or Temporal's own (a timeout, say)."""
+    cause = error.cause if isinstance(error, ActivityError) and error.cause is not None else error
+    if isinstance(cause, ApplicationError):
+        error_type = cause.type or type(cause).__name__
+        if cause.details:
+            details = wire.load(wire.ErrorDetails, cause.details[0])
+            return wire.Failure(error_type=error_type, message=cause.message, details=details)
+    else:
+        error_type = type(cause).__name__
+    message = cause.message if isinstance(cause, FailureError) else str(cause)
+    details = wire.ErrorDetails(error_type=error_type, message=message)
+    return wire.Failure(error_type=error_type, message=message, details=details)
+
+
+def _as_failure(failure: wire.Failure) -> ApplicationError:
+    return ApplicationError(failure.message, wire.dump(failure.details), type=failure.error_type)
+
+
+def _as_json(fates: Sequence[Fate]) -> Any:
+    accepted = [
+        {"request_id": fate.request_id, "accepted": fate.refused is None, "checkpoint_id": fate.checkpoint_id}
+        if fate.refused is None
+        else {"request_id": fate.request_id, "accepted": False, "reason": fate.refused}
+        for fate in fates
+    ]
+    return {"responses": accepted}
+
+
+def _pending(request: wire.Request) -> wire.PendingRequest:
+    data = request.data
+    return wire.PendingRequest(
+        request_id=request.request_id,
+        executor_id=request.source_executor_id,
+        request_type=type_text(request.request_type),
+        response_type=type_text(request.response_type),
+        data=plain(data.inline) if data.ref is None else {"ref": data.ref, "size": data.size},
+    )
+
+
+# --- one workflow type per MAF workflow ---------------------------------------------------------------------
+
+_CLASS_PREFIX = "AgentFrameworkWorkflow_"
+
+
+@functools.cache
+def workflow_type(name: str) -> type[AgentFrameworkRun]:
+    """Return the Temporal workflow class for the MAF workflow called `name`.
+
+    It needs neither MAF nor the user's code, so a replayer can be given it anywhere:
+    `Replayer(workflows=[workflow_type("expense-approval")])`.
+    """
+    class_name = _CLASS_PREFIX + re.sub(r"[^A-Za-z0-9]", lambda match: f"_{ord(match[0]):x}_", name)
+    template = AgentFrameworkRun.run_template
+    run = types.FunctionType(template.__code__, template.__globals__, "run", template.__defaults__)
+    run.__qualname__ = f"{class_name}.run"  # Temporal takes a local-looking name for a local class
+    run.__module__, run.__annotations__ = __name__, {"message": Any, "options": Any, "return": Any}
+    namespace = {"__module__": __name__, "__qualname__": class_name, "__doc__": f"The MAF workflow {name!r}."}
+    cls = type(class_name, (AgentFrameworkRun,), {**namespace, "run": workflow.run(run)})
+    return workflow.defn(name=name)(cls)
+
+
+def __getattr__(attribute: str) -> Any:
+    if not attribute.startswith(_CLASS_PREFIX):
+        raise AttributeError(f"module {__name__!r} has no attribute {attribute!r}")
+    encoded = attribute.removeprefix(_CLASS_PREFIX)
+    return workflow_type(re.sub(r"_([0-9a-f]+)_", lambda match: chr(int(match[1], 16)), encoded))

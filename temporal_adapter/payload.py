@@ -9,7 +9,7 @@ from agent_framework import WorkflowEvent, WorkflowEventSource, WorkflowMessage
 
 from temporal_adapter import wire
 from temporal_adapter.maf import MessageType
-from temporal_adapter.store import Spill, ValueStore
+from temporal_adapter.store import INLINE_BUDGET, Spill, ValueStore
 from temporal_adapter.values import Codec
 
 REQUEST_INLINE_LIMIT = 64 * 1024
@@ -59,9 +59,9 @@ class Reader:
 class Writer:
     """Encodes objects of one graph for one payload."""
 
-    def __init__(self, codec: Codec, values: ValueStore) -> None:
+    def __init__(self, codec: Codec, values: ValueStore, *, inline_budget: int = INLINE_BUDGET) -> None:
         self._codec = codec
-        self._spill = Spill(values)
+        self._spill = Spill(values, budget=inline_budget)
         self._requests = Spill(values, inline_limit=REQUEST_INLINE_LIMIT, budget=4 * REQUEST_INLINE_LIMIT)
 
     async def value(self, obj: Any, path: str) -> wire.Value:

@@ -70,7 +70,7 @@ class AgentFrameworkPlugin(SimplePlugin):
             Host(one.name, GraphPool(one.factory, types=types, allow_pickle=allow_pickle), self._blobs)
             for one in definitions
         ]
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]
             "microsoft.AgentFrameworkPlugin",
             data_converter=keeping_order,
             interceptors=[_OptionsInterceptor(options.for_activity)],
@@ -151,6 +151,6 @@ class _OptionsInterceptor(Interceptor):
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
-        functions = cast("MutableMapping[str, Callable[[str], ActivityConfig]]", input.unsafe_extern_functions)
+        functions = cast("MutableMapping[str, Callable[[str], ActivityConfig]]", input.unsafe_extern_functions)  # pyright: ignore[reportUnknownMemberType]
         functions[ACTIVITY_CONFIG] = self._for_activity
         return None

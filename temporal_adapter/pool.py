@@ -29,6 +29,7 @@ class BuiltGraph:
     def __init__(self, workflow: Workflow, types: Iterable[type], allow_pickle: bool) -> None:
         self.workflow = workflow
         self.codec = graph_codec(workflow, types, allow_pickle)
+        self.input_codec = self.codec.without_pickle()  # for what comes from outside
         self.router = Router(workflow)
         self.attributes = {key: Attributes(executor, self.codec) for key, executor in workflow.executors.items()}
 

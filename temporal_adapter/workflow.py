@@ -48,7 +48,7 @@ with workflow.unsafe.imports_passed_through():
         Seeded,
         Stamp,
     )
-    from temporal_adapter.wire.names import Service, executor_activity_type, service_activity_type
+    from temporal_adapter.wire.names import GRAPH_CHANGED, Service, executor_activity_type, service_activity_type
     from temporal_adapter.wire.tags import plain, type_text
 
 ACTIVITY_CONFIG = "temporal_adapter.activity_config"
@@ -69,6 +69,9 @@ _COMMIT = ActivityConfig(
     start_to_close_timeout=timedelta(minutes=1),
     retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
 )
+
+# Between tries while every worker that answers has another graph than the run was started with.
+_WRONG_WORKER_PAUSE, _WRONG_WORKER_PAUSE_MAX = timedelta(seconds=10), timedelta(minutes=10)
 
 RESPONSE_REFUSED = "ResponseRefused"
 """Error type of a `respond` update that was refused."""
@@ -95,18 +98,22 @@ class AgentFrameworkRun:
     async def run_template(self, message: Any = None, options: Any = None) -> Any:
         try:
             await self._seed(message, options)
-            while self._conclusion is None:
-                await workflow.wait_condition(lambda: bool(self._facts))
+            while not self._concluded():
+                await workflow.wait_condition(lambda: bool(self._facts) or self._concluded())
                 self._take_facts()
         except BaseException as error:
             if is_cancelled_exception(error):
                 self._engine.cancel()
                 self._take_facts()
             raise
-        await workflow.wait_condition(workflow.all_handlers_finished)
-        if isinstance(self._conclusion, Fail):
-            raise _as_failure(self._conclusion.failure) from self._error
-        return wire.dump(self._conclusion.result)
+        if isinstance(self._conclusion, Finish):
+            return wire.dump(self._conclusion.result)
+        assert self._conclusion is not None
+        raise _as_failure(self._conclusion.failure) from self._error
+
+    def _concluded(self) -> bool:
+        """Whether the run is over and everybody who waits for an answer has it."""
+        return self._conclusion is not None and workflow.all_handlers_finished()
 
     async def _seed(self, message: Any, options: Any) -> None:
         try:
@@ -152,7 +159,7 @@ class AgentFrameworkRun:
     async def _deliver(self, decision: Deliver) -> None:
         activity_type = executor_activity_type(self._name, [decision.input.executor_id])
         try:
-            result = await self._activity(activity_type, decision.input, _activity_config(activity_type))
+            result = await self._on_right_worker(activity_type, decision.input)
         except FailureError as error:
             if is_cancelled_exception(error) and self._engine.phase is not Phase.RUNNING:
                 return  # cancelled by us, because a sibling failed or the run was cancelled
@@ -162,6 +169,20 @@ class AgentFrameworkRun:
             self._facts.append(DeliveryFinished(decision.index, wire.load(wire.DeliveryResult, result)))
         finally:
             self._deliveries.pop(decision.index, None)
+
+    async def _on_right_worker(self, activity_type: str, data: wire.DeliveryInput) -> Any:
+        """Run an executor's activity; while the workers have another graph, wait: a deployment must not fail a run."""
+        pause = _WRONG_WORKER_PAUSE
+        while True:
+            try:
+                return await self._activity(activity_type, data, _activity_config(activity_type))
+            except ActivityError as error:
+                if not _is_wrong_worker(error):
+                    raise
+                if pause == _WRONG_WORKER_PAUSE:
+                    self._engine.journal.warn(f"Executor {data.executor_id!r} waits for a worker: {error.cause}")
+            await workflow.sleep(pause)
+            pause = min(2 * pause, _WRONG_WORKER_PAUSE_MAX)
 
     async def _judge(self, decision: Judge) -> None:
         try:
@@ -244,6 +265,16 @@ class AgentFrameworkRun:
 def _activity_config(activity_type: str) -> ActivityConfig:
     functions = cast("Mapping[str, Callable[[str], ActivityConfig]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType]
     return functions[ACTIVITY_CONFIG](activity_type) if ACTIVITY_CONFIG in functions else DEFAULT_ACTIVITY_CONFIG
+
+
+def _is_wrong_worker(error: ActivityError) -> bool:
+    """Whether an activity failed because its worker has another graph, or no such executor."""
+    cause = error.cause
+    if not isinstance(cause, ApplicationError):
+        return False
+    return cause.type == GRAPH_CHANGED or (
+        cause.type == "NotFoundError" and "is not registered on this worker" in cause.message
+    )
 
 
 def _failure_of(error: BaseException) -> wire.Failure:

@@ -26,6 +26,11 @@ from .lineage import Lineage
 from .snapshot import Section, SnapshotTracker
 from .superstep import Superstep, changes_of, events_of, invoked, messages_of, route, routing_error
 
+SUPERSTEP_INLINE_BUDGET = 512 * 1024
+DELIVERY_INLINE_BUDGET = 128 * 1024
+"""Bytes of values that the results of one superstep, and of one delivery, may hold inline: a fan-in of them all must
+fit one payload (Temporal's limit is 2 MiB), twice, since a checkpoint of them may ride along."""
+
 RESULT_EVENTS_LIMIT = 512 * 1024
 """Bytes of events up to which a run's result carries them; beyond, they are read by the query `events`."""
 
@@ -234,6 +239,7 @@ class Engine:
                     messages=delivery.messages,
                     fan_in=delivery.fan_in,
                     iteration=self._iteration + 1,
+                    inline_budget=min(DELIVERY_INLINE_BUDGET, SUPERSTEP_INLINE_BUDGET // len(superstep.deliveries)),
                     snapshot=None if records and records[-1].snapshot == snapshot else snapshot,
                     records=records,
                     own=self._own,

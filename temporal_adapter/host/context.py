@@ -11,9 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from temporal_adapter.pool import BuiltGraph, GraphPool
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
-
-GRAPH_CHANGED = "GraphChanged"
-"""Error type of an activity whose worker has another graph than the run was started with."""
+from temporal_adapter.wire.names import GRAPH_CHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +54,6 @@ class Host:
                     f"{graph.workflow.graph_signature_hash[:12]}) is not the one the run was started with "
                     f"({signature[:12]}). Run workers with the graph of that release until its runs have ended.",
                     type=GRAPH_CHANGED,
+                    non_retryable=True,  # the workflow tries again, in its own time
                 )
             yield graph

@@ -54,7 +54,8 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
         await _restore(graph, data.executor_id, entries, reader)
         given = await _input(graph, data, reader)
         context = await _execute(graph, given, state)
-        result = await _result(graph, given.executor_id, context, state, Writer(graph.codec, stores.values))
+        writer = Writer(graph.codec, stores.values, inline_budget=data.inline_budget)
+        result = await _result(graph, given.executor_id, context, state, writer)
         own: wire.CommitOutcome | None = None
         if data.own is not None and (records is None or records.base is not None):
             record = _own_record(data, snapshot, result)

@@ -82,5 +82,5 @@ def error_details(details: WorkflowErrorDetails) -> wire.ErrorDetails:
         message=details.message,
         traceback=details.traceback,
         executor_id=details.executor_id,
-        extra=details.extra,
+        extra=None if details.extra is None else {key: str(value) for key, value in details.extra.items()},
     )

@@ -60,27 +60,25 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
 def _input(graph: BuiltGraph, data: wire.SeedInput) -> Any:
     start = graph.workflow.get_start_executor()
     try:
+        message = data.message
         if data.options.encoding == "tagged":
-            return graph.codec.decode(data.message)
-        return coerce_json(data.message, start.input_types)
+            message = graph.input_codec.decode(message)
+            if start.can_handle(WorkflowMessage(data=message, source_id=INTERNAL_SOURCE_ID(start.id))):
+                return message
+        return coerce_json(message, start.input_types)
     except (CoercionError, DecodeError) as error:
         raise _not_handled(graph, str(error)) from error
 
 
 def _entry_message(graph: BuiltGraph, data: Any) -> WorkflowMessage:
     start = graph.workflow.get_start_executor()
-    message = WorkflowMessage(data=data, source_id=INTERNAL_SOURCE_ID(start.id), target_id=start.id)
-    if not start.can_handle(message):
-        raise _not_handled(graph, f"it is of type {type(data).__name__}.")
-    return message
+    return WorkflowMessage(data=data, source_id=INTERNAL_SOURCE_ID(start.id), target_id=start.id)
 
 
 def _not_handled(graph: BuiltGraph, reason: str) -> ApplicationError:
     start = graph.workflow.get_start_executor()
-    accepted = ", ".join(sorted(getattr(one, "__name__", str(one)) for one in start.input_types))
     return ApplicationError(
-        f"Start executor {start.id!r} of workflow {graph.workflow.name!r} cannot handle the input: {reason} "
-        f"It accepts: {accepted}.",
+        f"Start executor {start.id!r} of workflow {graph.workflow.name!r} cannot handle the input: {reason}",
         type=INPUT_NOT_HANDLED,
         non_retryable=True,
     )

@@ -112,8 +112,8 @@ class ValueStore:
     def _check(self, name: str, digest: str, data: bytes) -> None:
         if wire.digest(data) != digest:
             raise CorruptObject(
-                f"The value {name} in the blob store {self._blobs.url} is damaged: its content does not have the digest "
-                "in its name. Restore the object from a backup of the store."
+                f"The value {name} in the blob store {self._blobs.url} is damaged: its content does not have the "
+                "digest in its name. Restore the object from a backup of the store."
             )
 
 

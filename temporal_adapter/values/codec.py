@@ -23,7 +23,7 @@ from .declared import declared_types
 from .errors import DecodeError, EncodeError
 from .layout import is_plain, own_hook
 from .trust import ClientTrust, Trust, is_namedtuple
-from .typenames import decode_type, encode_type, is_type_expression, type_name
+from .typenames import decode_type, encode_type, is_type_expression, pydantic_origin, type_name
 from .walk import ITSELF, DecodeHandler, Decoder, EncodeHandler, Encoder
 
 
@@ -62,9 +62,10 @@ class Codec:
                 data class that the process has loaded is, nothing is imported, pickles stay as they are, and what is
                 not known becomes plain JSON.
         """
+        self._types = types or {}
         self._lenient = unknown == "plain"
         self._allow_pickle = allow_pickle
-        self._trust = ClientTrust(types or {}) if self._lenient else Trust(types or {})
+        self._trust = ClientTrust(self._types) if self._lenient else Trust(self._types)
         self._encoders: dict[type, EncodeHandler] = {
             **ITSELF,
             **scalars.ENCODERS,
@@ -81,6 +82,10 @@ class Codec:
             "pickle": self._decode_pickle,
         }
         self._builders: dict[str, DecodeHandler] = {}
+
+    def without_pickle(self) -> Codec:
+        """Return a codec for the same classes that neither writes nor reads pickles."""
+        return Codec(self._types, allow_pickle=False)
 
     def encode(self, obj: Any, path: str = "") -> Any:
         """Return the tagged JSON of an object.
@@ -143,7 +148,8 @@ class Codec:
         if is_type_expression(obj):
             handler: EncodeHandler = self._encode_type_value
         else:
-            handler = self._record_encoder(cls, encode_type(cls, self._trust.name_of, self.encode))
+            self._trust.name_of(pydantic_origin(cls) or cls)
+            handler = self._record_encoder(cls, self.encode_type(cls))
         self._encoders[cls] = handler
         return handler
 
@@ -185,11 +191,18 @@ class Codec:
         key = type_data if isinstance(type_data, str) else json.dumps(type_data, sort_keys=True)
         builder = self._builders.get(key)
         if builder is None:
-            cls = decode_type(type_data, self._trust.resolve, self.decode)
-            if not isinstance(cls, type):
-                raise DecodeError(f"{key} is not the name of a class.")
-            builder = self._builders[key] = self._record_builder(cast("type[Any]", cls), type_data)
+            builder = self._builders[key] = self._record_builder(self._resolve_record(type_data), type_data)
         return builder
+
+    def _resolve_record(self, type_data: Any) -> type[Any]:
+        """Return a trusted class by its name, or by that of its origin if it is a parametrized Pydantic model."""
+        if isinstance(type_data, str):
+            return self._trust.resolve(type_data)
+        if isinstance(type_data, dict) and isinstance(name := cast("dict[str, Any]", type_data).get("generic"), str):
+            cls = self.decode_type(cast("Any", type_data))
+            if isinstance(cls, type) and pydantic_origin(cls) is self._trust.resolve(name):
+                return cast("type[Any]", cls)
+        raise DecodeError("the type of a stored object is the name of a class.")
 
     def _record_builder(self, cls: type[Any], name: Any) -> DecodeHandler:
         # By what the class is today: a dataclass may have become a Pydantic model since.
@@ -230,7 +243,7 @@ class Codec:
         if not self._allow_pickle:
             raise DecodeError(f"type {data['type']} was stored as a pickle, and pickling is turned off.")
         resolve = self._trust.resolve
-        cls = decode_type(data["type"], resolve, self.decode)
+        cls = self._resolve_record(data["type"])
         obj = pickling.load_pickle(text_to_bytes(data["data"]), resolve)
         if type(obj) is not cls:
             raise DecodeError(f"a pickle of type {data['type']} holds another type.")

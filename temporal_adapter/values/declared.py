@@ -18,7 +18,7 @@ import pydantic
 from agent_framework import Executor, FunctionExecutor, Workflow, WorkflowExecutor
 
 from .trust import is_maf_module, is_namedtuple, is_trivial
-from .typenames import module_name, type_name
+from .typenames import module_name, pydantic_args, pydantic_origin, type_name
 
 
 def declared_types(workflow: Workflow) -> dict[str, type]:
@@ -121,9 +121,9 @@ def _collect(expression: Any, found: dict[str, type]) -> None:
         if not isinstance(part, type) or is_trivial(cast("type[Any]", part)):
             continue
         cls = cast("type[Any]", part)
-        generic = cast("dict[str, Any]", getattr(cls, "__pydantic_generic_metadata__", None) or {})
-        if generic.get("origin") is not None:
-            pending.extend((generic["origin"], *generic["args"]))
+        origin = pydantic_origin(cls)
+        if origin is not None:
+            pending.extend((origin, *pydantic_args(cls)))
         elif type_name(cls) not in found:
             found[type_name(cls)] = cls
         else:

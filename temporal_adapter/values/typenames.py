@@ -63,6 +63,20 @@ def public_type(package: str, name: str) -> Any:
     return getattr(module, name, None)
 
 
+def pydantic_origin(cls: Any) -> type[Any] | None:
+    """Return the model that a parametrized one is made from: `Box` of `Box[int]`, a class that has no name."""
+    return _pydantic_generic(cls).get("origin")
+
+
+def pydantic_args(cls: Any) -> tuple[Any, ...]:
+    """Return the arguments of a parametrized model."""
+    return _pydantic_generic(cls).get("args", ())
+
+
+def _pydantic_generic(cls: Any) -> dict[str, Any]:
+    return getattr(cls, "__pydantic_generic_metadata__", None) or {}
+
+
 def is_type_expression(obj: object) -> bool:
     """Whether an object is a class, a generic alias, a union, a Literal, or `Any`."""
     return obj is Any or isinstance(obj, (type, *_ALIAS_TYPES, typing.NewType)) or get_origin(obj) is not None
@@ -111,9 +125,9 @@ def encode_type(expression: Any, named: Callable[[type], str], value: Callable[[
 
 def _encode_without_origin(expression: Any, named: Callable[[type], str], encode: Callable[[Any], Any]) -> Any:
     if isinstance(expression, type):
-        generic = cast("dict[str, Any]", getattr(expression, "__pydantic_generic_metadata__", None) or {})
-        if generic.get("origin") is not None:  # a parametrized Pydantic model is a class of its own, without a name
-            return {"generic": named(generic["origin"]), "args": [encode(arg) for arg in generic["args"]]}
+        origin = pydantic_origin(expression)
+        if origin is not None:
+            return {"generic": named(origin), "args": [encode(arg) for arg in pydantic_args(expression)]}
         return named(cast("type[Any]", expression))
     if isinstance(expression, _VARIABLE_TYPES):
         bound = getattr(expression, "__bound__", None)

@@ -14,6 +14,9 @@ from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import unquote
 
+GRAPH_CHANGED = "GraphChanged"
+"""Error type of an activity whose worker has another graph than the run was started with."""
+
 Service = Literal["seed", "respond", "commit"]
 
 _ESCAPES = str.maketrans({"%": "%25", "/": "%2F", ":": "%3A"})

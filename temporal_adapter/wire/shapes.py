@@ -215,6 +215,7 @@ class DeliveryInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     messages: list[Message]  # one; or the batch in order of arrival
     fan_in: str | None = None  # the batch's fan-in
     iteration: int  # of the superstep, counted from 1
+    inline_budget: int  # bytes of values that the result may hold inline
     snapshot: Snapshot | None = None  # absent: that of the last of `records`
     records: list[CheckpointRecord] = []  # checkpoints to write before the executor runs
     own: CheckpointHeader | None = None  # the checkpoint this delivery's outcome makes, to write after it ran

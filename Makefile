@@ -1,0 +1,59 @@
+# Every target does its own set-up: a virtual environment in .venv, from requirements.lock.
+# Needs Python 3.10 to 3.13 with its venv module, and nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+UV_VERSION := 0.13.9
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check lint types format bench lock clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target what; do \
+		printf '  make %-8s %s\n' "$$target" "$$what"; done
+
+# A changed lock means a new environment, so that nothing the lock dropped stays installed.
+$(VENV)/.locked: requirements.lock
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP) install --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.locked
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(VENV)/.installed ## Run the example on a dev server: start, approve, finish
+	$(BIN)/python -m workers.demo
+
+test: $(VENV)/.installed ## Run all tests
+	$(BIN)/python -m pytest
+
+check: lint types ## Run lint and types
+
+lint: $(VENV)/.installed ## Check style and format with ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed ## Check types with pyright, strict on temporal_adapter
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: $(VENV)/.installed ## Rewrite the code in ruff's format, with its safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed ## Compare with a hand-written Temporal workflow
+	$(BIN)/python -m bench
+
+lock: ## Resolve the newest allowed versions into requirements.lock
+	$(PYTHON) -m venv .run/lock
+	.run/lock/bin/python -m pip --disable-pip-version-check --quiet install uv==$(UV_VERSION)
+	.run/lock/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.10 --upgrade --quiet \
+		--generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links \
+		--output-file requirements.lock
+
+clean: ## Remove the environment and everything else that is generated
+	rm -rf $(VENV) .run build dist .pytest_cache .ruff_cache .hypothesis bench/results.json
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Helpers that several test files share. Fixtures are in `conftest.py`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, cast
@@ -21,7 +22,7 @@ from temporal_adapter.converter import keeping_order
 from temporal_adapter.definitions import ConfigurationError, Definition, WorkflowSource, define, unknown_activity_types
 from temporal_adapter.host import Host, activities
 from temporal_adapter.pool import GraphPool
-from temporal_adapter.store import BlobStore
+from temporal_adapter.store import BlobStore, StoreError
 from temporal_adapter.workflow import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG, workflow_type
 
 DEFAULT_CHECKPOINT_STORE = ".checkpoints"
@@ -89,7 +90,15 @@ class AgentFrameworkPlugin(SimplePlugin):
         Raises:
             StoreError: It cannot.
         """
-        await self._blobs.probe()
+        try:
+            await self._blobs.probe()
+        except StoreError:
+            # A worker that never ran is never shut down, and `async with Worker(...)` would wait for that for ever.
+            stopped = asyncio.create_task(worker.shutdown())
+            await asyncio.sleep(0)  # the request to stop comes first
+            await super().run_worker(worker, next)
+            await stopped
+            raise
         await super().run_worker(worker, next)
 
 

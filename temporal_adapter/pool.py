@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import cached_property
 
 from agent_framework import Executor, Workflow
 
 from temporal_adapter import wire
 from temporal_adapter.attributes import Attributes
 from temporal_adapter.routing import Router
-from temporal_adapter.values import graph_codec
+from temporal_adapter.values import Codec, graph_codec
 
 _IDLE_GRAPHS = 32  # a bound on memory, above what one worker usually runs at a time for one workflow
 
@@ -29,9 +30,13 @@ class BuiltGraph:
     def __init__(self, workflow: Workflow, types: Iterable[type], allow_pickle: bool) -> None:
         self.workflow = workflow
         self.codec = graph_codec(workflow, types, allow_pickle)
-        self.input_codec = self.codec.without_pickle()  # for what comes from outside
         self.router = Router(workflow)
         self.attributes = {key: Attributes(executor, self.codec) for key, executor in workflow.executors.items()}
+
+    @cached_property
+    def input_codec(self) -> Codec:
+        """The codec for what comes from outside: it reads no pickles."""
+        return self.codec.without_pickle()
 
     def executor(self, executor_id: str) -> Executor:
         """Return an executor.
@@ -77,7 +82,8 @@ class GraphPool:
     @asynccontextmanager
     async def borrow(self, *, fresh: bool = False) -> AsyncGenerator[BuiltGraph, None]:
         """Lend a graph for one attempt; `fresh` builds a new one."""
-        graph = self.build() if fresh or not self._idle else self._idle.pop()
+        idle = self._idle.pop() if self._idle else None  # also when `fresh`: the new one takes its place
+        graph = self.build() if fresh or idle is None else idle
         yield graph  # an exception leaves here, and the graph is dropped
         for attributes in graph.attributes.values():
             attributes.put_back()

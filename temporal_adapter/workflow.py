@@ -91,6 +91,7 @@ class AgentFrameworkRun:
         self._deliveries: dict[int, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
         self._tickets = 0
+        self._awaited: set[int] = set()  # tickets of updates
         self._answers: dict[int, tuple[Fate, ...]] = {}
         self._conclusion: Finish | Fail | None = None
         self._error: BaseException | None = None  # of the delivery that failed the run
@@ -148,7 +149,8 @@ class AgentFrameworkRun:
             case Commit():
                 self._keep(asyncio.create_task(self._commit(decision)))
             case Answer(ticket, fates):
-                self._answers[ticket] = fates
+                if ticket in self._awaited:
+                    self._answers[ticket] = fates
             case Finish() | Fail():
                 self._conclusion = decision
 
@@ -219,7 +221,9 @@ class AgentFrameworkRun:
     @workflow.update(name="respond", description="Answer pending requests; fails with the reason if refused.")
     async def _respond_update(self, responses: Any) -> Any:
         ticket = self._receive(wire.parse_responses(responses))
+        self._awaited.add(ticket)
         await workflow.wait_condition(lambda: ticket in self._answers)
+        self._awaited.discard(ticket)
         fates = self._answers.pop(ticket)
         refused = [fate.refused for fate in fates if fate.refused is not None]
         if refused:

@@ -30,7 +30,8 @@ from .facts import (
     ResponsesReceived,
     Seeded,
 )
-from .machine import Engine, Phase, Stamp
+from .machine import Engine, Phase
+from .recorder import Stamp
 
 __all__ = [
     "Answer",

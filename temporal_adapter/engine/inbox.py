@@ -41,6 +41,7 @@ class Inbox:
         self.judging: list[Queued] = []
         self._answered: dict[str, tuple[str, str]] = {}  # request id -> fingerprint of the response, its checkpoint
         self._answers: list[Answer] = []
+        self._refusals: list[Fate] = []
 
     def add(self, number: int, responses: tuple[wire.Response, ...]) -> None:
         """Queue the responses of a signal or update."""
@@ -52,6 +53,10 @@ class Inbox:
     def is_answered(self, request_id: str) -> bool:
         """Whether a response to the request was accepted."""
         return request_id in self._answered
+
+    def ask_again(self, request_id: str) -> None:
+        """A request with this id was made: an answer to an earlier one with the same id is no answer to it."""
+        self._answered.pop(request_id, None)
 
     def next_batch(self, pending: Mapping[str, wire.Request]) -> list[Queued]:
         """Return the responses to judge next; those that need no judgement get their fate here.
@@ -85,6 +90,8 @@ class Inbox:
         """Fix the fate of one response; a ticket with all its fates becomes an answer."""
         ticket = queued.ticket
         ticket.fates[queued.position] = fate
+        if fate.refused is not None:
+            self._refusals.append(fate)
         if len(ticket.fates) == len(ticket.responses):
             self._answers.append(Answer(ticket.number, tuple(ticket.fates[i] for i in range(len(ticket.responses)))))
 
@@ -98,6 +105,11 @@ class Inbox:
         """Return the answers complete by now, each once."""
         answers, self._answers = self._answers, []
         return answers
+
+    def take_refusals(self) -> list[Fate]:
+        """Return the responses refused since the last call."""
+        refusals, self._refusals = self._refusals, []
+        return refusals
 
     def _repeat(self, response: wire.Response) -> Fate:
         accepted, checkpoint_id = self._answered[response.request_id]

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from temporal_adapter import wire
+from temporal_adapter.wire.tags import plain
 
 EVENTS_PER_PAGE = 500
+RESULT_EVENTS_LIMIT = 512 * 1024
+"""Bytes of events up to which a run's result carries them; beyond, they are read by the query `events`."""
+
 _PAGE_BYTES = 512 * 1024
 _EVENT_FRAME = 200  # bytes of an event around its payload, roughly
 
@@ -15,6 +22,7 @@ class Journal:
     def __init__(self) -> None:
         self.events: list[wire.Event] = []
         self.state = "STARTED"
+        self._outputs: list[Any] = []  # plain JSON
         self._announced_requests = False  # since the run last went on
 
     def begin(self) -> None:
@@ -50,6 +58,21 @@ class Journal:
         self.events.append(wire.Event(type="failed", details=details))
         self.status("FAILED")
 
+    def merge(self, events: Iterable[wire.Event]) -> None:
+        """Keep the outputs of a delivery: in delivery order, whichever executor was first to finish."""
+        self._outputs += [_readable(event.data) for event in events if event.type == "output"]
+
+    def result(self, iteration: int, checkpoint_id: str) -> wire.RunResult:
+        """Return the result of a run that ends now."""
+        fits = sum(map(weight, self.events)) <= RESULT_EVENTS_LIMIT
+        return wire.RunResult(
+            outputs=list(self._outputs),
+            state=self.state,
+            iteration=iteration,
+            checkpoint_id=checkpoint_id,
+            events=list(self.events) if fits else None,
+        )
+
     def page(self, offset: int, ended: bool) -> wire.EventLog:
         """Return the events from an offset on, as many as fit one answer.
 
@@ -74,3 +97,9 @@ def weight(event: wire.Event) -> int:
     if event.request is not None:
         payloads.append(event.request.data)
     return _EVENT_FRAME + sum(payload.size if payload.ref is None else _EVENT_FRAME for payload in payloads)
+
+
+def _readable(value: wire.Value | None) -> Any:
+    if value is None:
+        return None
+    return plain(value.inline) if value.ref is None else {"ref": value.ref, "size": value.size}

@@ -8,7 +8,6 @@ from enum import Enum
 from typing import Any
 
 from temporal_adapter import wire
-from temporal_adapter.wire.tags import plain
 
 from .decisions import Commit, Decision, Deliver, Fail, Fate, Finish, Judge
 from .facts import (
@@ -21,26 +20,16 @@ from .facts import (
     Seeded,
 )
 from .inbox import Inbox
-from .journal import Journal, weight
+from .journal import Journal
 from .lineage import Lineage
-from .snapshot import Section, SnapshotTracker
+from .recorder import Recorder, Stamp
+from .snapshot import Section
 from .superstep import Superstep, changes_of, events_of, invoked, messages_of, route, routing_error
 
 SUPERSTEP_INLINE_BUDGET = 512 * 1024
 DELIVERY_INLINE_BUDGET = 128 * 1024
 """Bytes of values that the results of one superstep, and of one delivery, may hold inline: a fan-in of them all must
 fit one payload (Temporal's limit is 2 MiB), twice, since a checkpoint of them may ride along."""
-
-RESULT_EVENTS_LIMIT = 512 * 1024
-"""Bytes of events up to which a run's result carries them; beyond, they are read by the query `events`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """A new id and the present time (ISO 8601, UTC), from the owner's deterministic sources."""
-
-    id: str
-    timestamp: str
 
 
 class Phase(Enum):
@@ -53,35 +42,43 @@ class Phase(Enum):
     ENDED = "ended"
 
 
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What a superstep found and consumes."""
+
+    messages: list[wire.RoutedMessage]
+    buffers: dict[str, list[wire.Message]]  # those that its messages changed
+    requests: dict[str, wire.Request]
+
+
 class Engine:
     """One run of one MAF workflow."""
 
     def __init__(self, mint: Callable[[], Stamp]) -> None:
-        self._mint = mint
         self._decisions: list[Decision] = []
         self.phase = Phase.SEEDING
         self.journal = Journal()
-        self.lineage = Lineage()
+        self._recorder = Recorder(mint, self.journal)
         self._inbox = Inbox()
-        self._snapshot = SnapshotTracker()
         self._iteration = 0
         self._messages: list[wire.RoutedMessage] = []  # in flight
         self._buffers: dict[str, list[wire.Message]] = {}  # of fan-ins
         self._requests: dict[str, wire.Request] = {}  # pending, or answered in this superstep
         self._superstep: Superstep | None = None
+        self._before = _Before([], {}, {})  # the superstep under way
         self._first_index = 0  # of the deliveries of the superstep under way
         self._carrier: int | None = None  # the delivery that writes records
         self._own: wire.CheckpointHeader | None = None  # the checkpoint that an activity makes of its own outcome
         self._accepted: list[wire.RoutedMessage] = []  # responses that wait for the superstep to end
         self._response_stamp: Stamp | None = None  # of the response-entry checkpoint for them
-        self._conclusion: Finish | Fail | None = None
+        self._failure: wire.Failure | None = None  # of a run that is ending badly
 
     # --- what the owner calls -------------------------------------------------------------------------------
 
     def start(self, message: Any, options: wire.StartOptions) -> wire.SeedInput:
         """Begin the run; the answer to the returned input is `Seeded`, or `abort`."""
         self.journal.begin()
-        self._own = self._header("entry")
+        self._own = self._recorder.header("entry", self._iteration)
         return wire.SeedInput(message=message, options=options, header=self._own)
 
     def abort(self, failure: wire.Failure) -> None:
@@ -109,14 +106,22 @@ class Engine:
             case ResponsesJudged(result):
                 self._on_responses_judged(result)
             case Committed(outcome):
-                self._settle(outcome)
-                self._mirror_if_at_rest()
+                self._recorder.settle(outcome)
         self._judge()
+        self._mirror()
+        self._conclude()
         decisions, self._decisions = [*self._inbox.take_answers(), *self._decisions], []
         return decisions
 
+    @property
+    def lineage(self) -> Lineage:
+        """The checkpoints recorded so far."""
+        return self._recorder.lineage
+
     def pending_requests(self) -> list[wire.Request]:
-        """Return the requests that wait for a response, in order of first sight."""
+        """Return the requests that wait for a response, in order of first sight; none once the run is ending."""
+        if self.phase in (Phase.ENDING, Phase.ENDED):
+            return []
         return [request for key, request in self._requests.items() if not self._inbox.is_answered(key)]
 
     def status(self) -> wire.RunStatus:
@@ -136,12 +141,12 @@ class Engine:
     def _on_seeded(self, result: wire.SeedResult) -> None:
         self._graph = result.graph
         for key, value in result.state.items():
-            self._put("state", key, value)
+            self._recorder.put("state", key, value)
         for key, value in result.executors.items():
-            self._put("executors", key, value)
+            self._recorder.put("executors", key, value)
         self._messages = [result.message]
         self.phase = Phase.RUNNING
-        self._record(self._take_own() or self._header("entry"), result.commit)
+        self._recorder.record(self._take_own("entry"), self._messages, result.commit)
         self._begin_superstep()
 
     def _on_delivery_finished(self, index: int, result: wire.DeliveryResult) -> None:
@@ -151,12 +156,13 @@ class Engine:
         position = index - self._first_index
         for event in events_of(superstep.deliveries[position], result):
             if event.request is not None:
+                self._inbox.ask_again(event.request.request_id)
                 self._requests[event.request.request_id] = event.request
-                self._put("requests", event.request.request_id, event.request)
+                self._recorder.put("requests", event.request.request_id, event.request)
             self.journal.emit(event)
         if index == self._carrier:
             self._carrier = None
-            self._settle(result.records)
+            self._recorder.settle(result.records)
         following = superstep.finish(position, result)
         if following is not None:
             self._deliver(superstep, following)
@@ -174,16 +180,15 @@ class Engine:
     def _on_responses_judged(self, result: wire.RespondResult) -> None:
         if self.phase not in (Phase.RUNNING, Phase.PAUSED):
             return  # refused already, when the run failed
-        stamp = self._response_stamp = self._response_stamp or self._mint()
+        stamp = self._response_stamp = self._response_stamp or self._recorder.mint()
         judged, self._inbox.judging = self._inbox.judging, []
         for queued, judgement in zip(judged, result.judgements, strict=True):
             if judgement.message is not None:
                 self._accepted.append(judgement.message)
                 self._inbox.accept(queued, stamp.id)
             else:
-                reason = judgement.refused or "refused"
-                self.journal.warn(f"Response to request {queued.response.request_id!r} was refused: {reason}")
-                self._inbox.settle(queued, Fate(queued.response.request_id, refused=reason))
+                self._inbox.settle(queued, Fate(queued.response.request_id, refused=judgement.refused or "refused"))
+        self._show_refusals()
         if self.phase is Phase.PAUSED and self._accepted:
             self.phase = Phase.RUNNING
             self.journal.begin()
@@ -210,9 +215,9 @@ class Engine:
             self._fail(error)
             return
         routing = route(self._messages, self._buffers, self._graph.fan_ins)
-        for key, buffered in routing.buffers.items():
-            self._buffers[key] = buffered
-            self._put("buffers", key, buffered or None)
+        unchanged = {key: self._buffers.get(key, []) for key in routing.buffers}
+        self._before = _Before(self._messages, unchanged, dict(self._requests))
+        self._set_buffers(routing.buffers)
         self._messages = []
         self._superstep = Superstep(routing.deliveries)
         for position in self._superstep.first():
@@ -220,15 +225,20 @@ class Engine:
         if self._superstep.finished:
             self._end_superstep(self._superstep)
 
+    def _set_buffers(self, buffers: dict[str, list[wire.Message]]) -> None:
+        for key, buffered in buffers.items():
+            self._buffers[key] = buffered
+            self._recorder.put("buffers", key, buffered or None)
+
     def _deliver(self, superstep: Superstep, position: int) -> None:
         delivery = superstep.deliveries[position]
         index = self._first_index + position
-        records = self.lineage.carry()
+        records = self._recorder.carry()
         if records:
             self._carrier = index
         if len(superstep.deliveries) == 1 and len(records) == self.lineage.unmirrored:
-            self._own = self._header("superstep", self._iteration + 1)
-        snapshot = self._snapshot.snapshot(superstep.own_changes(delivery.executor_id))
+            self._own = self._recorder.header("superstep", self._iteration + 1)
+        snapshot = self._recorder.snapshot(superstep.own_changes(delivery.executor_id))
         self._decisions.append(
             Deliver(
                 index,
@@ -253,13 +263,14 @@ class Engine:
             changes = changes_of(delivery.executor_id, result)
             for section in _DELIVERED:
                 for key, value in getattr(changes, section).items():
-                    self._put(section, key, value)
+                    self._recorder.put(section, key, value)
             self._messages.extend(messages_of(delivery.executor_id, result))
+            self.journal.merge(events_of(delivery, result))
             committed = result.own
         self._iteration += 1
         self._first_index += len(superstep.deliveries)
         self._superstep = None
-        self._record(self._take_own() or self._header("superstep"), committed)
+        self._recorder.record(self._take_own("superstep"), self._messages, committed)
         self.journal.superstep("superstep_completed", self._iteration)
         if self._accepted:
             self._enter_responses(None)
@@ -274,8 +285,6 @@ class Engine:
             self.phase = Phase.ENDING
             self._warn_of_unfilled_fan_ins()
             self.journal.status("IDLE")
-            self._conclusion = Finish(self._result())
-        self._mirror_if_at_rest()
 
     def _warn_of_unfilled_fan_ins(self) -> None:
         for key, buffered in self._buffers.items():
@@ -299,10 +308,26 @@ class Engine:
         self._own = None
         if self._carrier is not None:  # whether it wrote its records is not known, and writing them again is harmless
             self._carrier = None
-            self._settle(None)
+            self._recorder.settle(None)
+        if self._superstep is not None and self._accepted:
+            self._keep_responses()
         self._inbox.refuse_all("the run failed.")
-        self._conclusion = Fail(failure)
-        self._mirror_if_at_rest()
+        self._failure = failure
+
+    def _keep_responses(self) -> None:
+        """Record the responses that were accepted while the failed superstep ran, on what it found.
+
+        Their senders were promised a checkpoint; a resume from it has the superstep and the responses before it. A
+        response to a request that the failed superstep made goes with the request.
+        """
+        self._set_buffers(self._before.buffers)
+        for request_id in [one for one in self._requests if one not in self._before.requests]:
+            self._recorder.put("requests", request_id, None)
+        self._requests = dict(self._before.requests)
+        self._messages = list(self._before.messages)
+        self._accepted = [routed for routed in self._accepted if _request_id(routed) in self._requests]
+        if self._accepted:
+            self._enter_responses(None)
 
     # --- responses ------------------------------------------------------------------------------------------
 
@@ -311,12 +336,13 @@ class Engine:
             self._inbox.refuse_all("the run has ended.")
             return
         batch = self._inbox.next_batch(self._requests)
+        self._show_refusals()
         if not batch:
             return
         at_rest = self.phase is Phase.PAUSED and not self.lineage.unmirrored
         if at_rest:
-            self._response_stamp = self._mint()
-            self._own = self._header("response", stamp=self._response_stamp)
+            self._response_stamp = self._recorder.mint()
+            self._own = self._recorder.header("response", self._iteration, self._response_stamp)
         self._decisions.append(
             Judge(
                 wire.RespondInput(
@@ -324,102 +350,53 @@ class Engine:
                     requests=[self._requests[queued.response.request_id] for queued in batch],
                     responses=[queued.response for queued in batch],
                     header=self._own if at_rest else None,
-                    snapshot=self._snapshot.snapshot() if at_rest else None,
+                    snapshot=self._recorder.snapshot() if at_rest else None,
                 )
             )
         )
 
+    def _show_refusals(self) -> None:
+        for fate in self._inbox.take_refusals():
+            self.journal.warn(f"A response to request {fate.request_id!r} was refused: {fate.refused}")
+
     def _enter_responses(self, committed: wire.CommitOutcome | None) -> None:
         """Put the accepted responses in flight, in a checkpoint of their own."""
-        for routed in self._accepted:
-            if routed.message.request is not None:
-                request_id = routed.message.request.request_id
+        for request_id in map(_request_id, self._accepted):
+            if self._inbox.is_answered(request_id):  # else it was made again meanwhile, and waits
                 del self._requests[request_id]
-                self._put("requests", request_id, None)
+                self._recorder.put("requests", request_id, None)
         self._messages.extend(self._accepted)
-        header = self._take_own() or self._header("response", stamp=self._response_stamp)
+        header = self._take_own("response", self._response_stamp)
         self._accepted, self._response_stamp = [], None
-        self._record(header, committed)
+        self._recorder.record(header, self._messages, committed)
 
-    # --- checkpoints ----------------------------------------------------------------------------------------
+    # --- checkpoints and the end ----------------------------------------------------------------------------
 
-    def _put(self, section: Section, key: str, value: Any) -> None:
-        self._snapshot.put(section, key, value, self.lineage.next_ordinal)
-
-    def _header(
-        self, kind: wire.CheckpointKind, iteration: int | None = None, stamp: Stamp | None = None
-    ) -> wire.CheckpointHeader:
-        stamp = stamp or self._mint()
-        return wire.CheckpointHeader(
-            checkpoint_id=stamp.id,
-            previous_checkpoint_id=self.lineage.head,
-            iteration=self._iteration if iteration is None else iteration,
-            timestamp=stamp.timestamp,
-            kind=kind,
-        )
-
-    def _take_own(self) -> wire.CheckpointHeader | None:
+    def _take_own(self, kind: wire.CheckpointKind, stamp: Stamp | None = None) -> wire.CheckpointHeader:
+        """Return the header that an activity was given for its own outcome, or a new one."""
         own, self._own = self._own, None
-        return own
+        return own or self._recorder.header(kind, self._iteration, stamp)
 
-    def _record(self, header: wire.CheckpointHeader, committed: wire.CommitOutcome | None) -> None:
-        """Append a checkpoint to the lineage; keep its record unless an activity has just written it."""
-        ordinal = self.lineage.append(header)
-        if committed is not None and committed.base is not None:
-            self._snapshot.acknowledge(committed.base, ordinal)
+    def _mirror(self) -> None:
+        """Commit what no delivery will carry: at rest, and while the store is in trouble."""
+        if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and not self._recorder.troubled):
             return
-        messages = [routed.message for routed in self._messages]
-        self.lineage.wait(
-            ordinal, wire.CheckpointRecord(header=header, snapshot=self._snapshot.snapshot(), messages=messages)
-        )
-        if committed is not None:
-            self._trouble(committed)
-
-    def _settle(self, outcome: wire.CommitOutcome | None) -> None:
-        """An activity that carried records has ended."""
-        ordinal = self.lineage.settle(outcome)
-        if ordinal is not None and outcome is not None and outcome.base is not None:
-            self._snapshot.acknowledge(outcome.base, ordinal)
-        elif outcome is not None:
-            self._trouble(outcome)
-
-    def _trouble(self, outcome: wire.CommitOutcome) -> None:
-        """The blob store could not be written: say so once, and go on trying in a commit of its own."""
-        self.lineage.mirror_error = outcome.error
-        self.journal.warn(f"A checkpoint is recorded in history but not yet in the blob store: {outcome.error}")
-        self._commit()
-
-    def _mirror_if_at_rest(self) -> None:
-        """Mirror what no delivery will carry; conclude once all is mirrored."""
-        if self.phase is Phase.RUNNING:
-            return
-        self._commit()
-        if self._conclusion is not None and not self.lineage.unmirrored:
-            self.phase = Phase.ENDED
-            self._decisions.append(self._conclusion)
-            self._conclusion = None
-
-    def _commit(self) -> None:
         records = self.lineage.carry()
         if records:
             self._decisions.append(Commit(wire.CommitInput(graph=self._graph.signature, records=records)))
 
-    def _result(self) -> wire.RunResult:
-        events = self.journal.events
-        outputs = [_readable(event.data) for event in events if event.type == "output"]
-        return wire.RunResult(
-            outputs=outputs,
-            state=self.journal.state,
-            iteration=self._iteration,
-            checkpoint_id=self.lineage.head or "",
-            events=list(events) if sum(map(weight, events)) <= RESULT_EVENTS_LIMIT else None,
-        )
+    def _conclude(self) -> None:
+        """End the run once the blob store has every checkpoint."""
+        if self.phase is Phase.ENDING and not self.lineage.unmirrored:
+            self.phase = Phase.ENDED
+            result = self.journal.result(self._iteration, self.lineage.head or "")
+            self._decisions.append(Finish(result) if self._failure is None else Fail(self._failure))
 
 
 _DELIVERED: tuple[Section, ...] = ("state", "executors", "attributes")
 
 
-def _readable(value: wire.Value | None) -> Any:
-    if value is None:
-        return None
-    return plain(value.inline) if value.ref is None else {"ref": value.ref, "size": value.size}
+def _request_id(routed: wire.RoutedMessage) -> str:
+    """Return the id of the request that a response answers."""
+    request = routed.message.request
+    return "" if request is None else request.request_id

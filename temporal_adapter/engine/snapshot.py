@@ -27,20 +27,23 @@ class SnapshotTracker:
         self._entries: dict[Section, dict[str, tuple[Any, int]]] = {section: {} for section in _SECTIONS}
 
     def put(self, section: Section, key: str, value: Any, ordinal: int) -> None:
-        """Set an entry; None deletes it."""
-        entries = self._entries[section]
-        if value is None and self.base is None:
-            entries.pop(key, None)  # nothing below that a deletion would have to hide
-        else:
-            entries[key] = (value, ordinal)
+        """Set an entry; None deletes it.
+
+        A deletion is kept even without a base: a checkpoint that still has the entry may be acknowledged after it.
+        """
+        self._entries[section][key] = (value, ordinal)
 
     def acknowledge(self, base: wire.Base, ordinal: int) -> None:
         """The store holds the checkpoint with this ordinal: build on it, unless all is small enough to travel."""
-        if self.base is None and self._size() <= INLINE_SNAPSHOT_LIMIT:
-            return
-        self.base = base
+        inline = self.base is None and self._size() <= INLINE_SNAPSHOT_LIMIT
+        if not inline:
+            self.base = base
         for section, entries in self._entries.items():
-            self._entries[section] = {key: entry for key, entry in entries.items() if entry[1] > ordinal}
+            self._entries[section] = {
+                key: (value, changed)
+                for key, (value, changed) in entries.items()
+                if changed > ordinal or (inline and value is not None)
+            }
 
     def snapshot(self, own: wire.Changes | None = None) -> wire.Snapshot:
         """Return the snapshot, with an executor's own changes of this superstep on top."""

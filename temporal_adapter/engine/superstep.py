@@ -153,8 +153,8 @@ def messages_of(executor_id: str, result: wire.DeliveryResult) -> list[wire.Rout
 def events_of(delivery: Delivery, result: wire.DeliveryResult) -> Iterator[wire.Event]:
     """Yield the events of a delivery; the input of `executor_invoked` is the delivery's own."""
     for event in result.events:
-        if event.type == "executor_invoked":
-            yield invoked(delivery, event.origin)
+        if event.type == "executor_invoked" and event.origin == "FRAMEWORK":
+            yield invoked(delivery)
         else:
             yield wire.Event(
                 type=event.type,
@@ -169,9 +169,11 @@ def events_of(delivery: Delivery, result: wire.DeliveryResult) -> Iterator[wire.
             )
 
 
-def invoked(delivery: Delivery, origin: str = "FRAMEWORK") -> wire.Event:
-    """Return the `executor_invoked` event of a delivery."""
-    data = [message.data for message in delivery.messages]
+def invoked(delivery: Delivery) -> wire.Event:
+    """Return the `executor_invoked` event of a delivery. A fan-in's payload is in edge order, as MAF aggregates it."""
     if delivery.fan_in is None:
-        return wire.Event(type="executor_invoked", origin=origin, executor_id=delivery.executor_id, data=data[0])
-    return wire.Event(type="executor_invoked", origin=origin, executor_id=delivery.executor_id, items=data)
+        return wire.Event(type="executor_invoked", executor_id=delivery.executor_id, data=delivery.messages[0].data)
+    items = [
+        message.data for source in delivery.source_ids for message in delivery.messages if message.source_id == source
+    ]
+    return wire.Event(type="executor_invoked", executor_id=delivery.executor_id, items=items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from agent_framework import WorkflowErrorDetails, WorkflowEvent
+from agent_framework import WorkflowErrorDetails, WorkflowEvent, WorkflowEventSource
 
 from temporal_adapter import wire
 from temporal_adapter.payload import Writer
@@ -61,8 +61,8 @@ async def _result_event(event: WorkflowEvent[Any], table: ResultTable, writer: W
 
 def _payload(event: WorkflowEvent[Any], table: ResultTable) -> tuple[int | None, list[int] | None]:
     path = f"{event.type} event"
-    if event.data is None or event.type in ("executor_invoked", "request_info", "executor_failed"):
-        return None, None  # known otherwise: the delivery's input, the request, the details
+    if event.data is None or event.type in ("request_info", "executor_failed") or _is_own_invocation(event):
+        return None, None  # known otherwise: the request, the details, the delivery's input
     if event.type == "executor_completed":
         data = cast("list[Any]", event.data)
         return None, [table.index(item, f"{path}[{position}]") for position, item in enumerate(data)]
@@ -73,6 +73,11 @@ def _payload(event: WorkflowEvent[Any], table: ResultTable) -> tuple[int | None,
             raise
         # An exception of a type that cannot be stored still says what it said.
         return table.index(RuntimeError(f"{type(event.data).__name__}: {event.data}"), path), None
+
+
+def _is_own_invocation(event: WorkflowEvent[Any]) -> bool:
+    """Whether this is MAF's event of the delivery itself; a handler may emit another of the type."""
+    return event.type == "executor_invoked" and event.origin is WorkflowEventSource.FRAMEWORK
 
 
 def error_details(details: WorkflowErrorDetails) -> wire.ErrorDetails:

@@ -37,6 +37,7 @@ from .seal import seal, unseal
 CACHE_BYTES = 32 * 1024 * 1024
 """Bytes of manifests a store keeps in memory unless told otherwise."""
 
+_SMALL = 4096  # bytes of a manifest whose run carries its snapshot whole, and so never reads it back
 _READS_AT_ONCE = 32
 
 ShapeT = TypeVar("ShapeT", bound=msgspec.Struct)
@@ -88,7 +89,8 @@ class CheckpointStore:
         if not created:
             data = await self._kept(checkpoint_id, name, data)
         base = wire.Base(checkpoint_id=checkpoint_id, object=name, digest=hashlib.sha256(data).hexdigest())
-        self._cache.put(_cache_key(base), data)
+        if len(data) > _SMALL:
+            self._cache.put(_cache_key(base), data)
         return base
 
     async def load(self, base: wire.Base) -> wire.Manifest:

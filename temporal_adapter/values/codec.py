@@ -51,6 +51,7 @@ class Codec:
         *,
         allow_pickle: bool = True,
         unknown: Literal["error", "plain"] = "error",
+        raw_representations: Literal["keep", "omit"] = "keep",
     ) -> None:
         """Make a codec.
 
@@ -61,6 +62,8 @@ class Codec:
             unknown: `error` is for workers: only trusted classes are stored and rebuilt. `plain` is for clients: any
                 data class that the process has loaded is, nothing is imported, pickles stay as they are, and what is
                 not known becomes plain JSON.
+            raw_representations: Whether the `raw_representation` of MAF's objects is stored when it can be, or becomes
+                None always, as when MAF pickles. Of a streamed response they are many times as large as the response.
         """
         self._types = types or {}
         self._lenient = unknown == "plain"
@@ -70,7 +73,7 @@ class Codec:
             **ITSELF,
             **scalars.ENCODERS,
             **containers.ENCODERS,
-            objects.RAW_TYPE: objects.encode_raw,
+            objects.RAW_TYPE: objects.encode_raw if raw_representations == "keep" else objects.omit_raw,
         }
         self._kinds: dict[str, DecodeHandler] = {
             **scalars.DECODERS,

@@ -30,9 +30,16 @@ def declared_types(workflow: Workflow) -> dict[str, type]:
     `WorkflowExecutor`s count too.
     """
     found: dict[str, type] = {}
+    # By identity: executors share modules, and a module is large.
+    namespaces: dict[int, dict[str, Any] | list[Any]] = {}
     for executor in _executors(workflow):
-        for expression in (*_handler_types(executor), *_agent_types(executor), *_namespace_types(executor)):
+        for expression in (*_handler_types(executor), *_agent_types(executor)):
             _collect(expression, found)
+        namespaces.update((id(namespace), namespace) for namespace in _namespaces(executor))
+    for namespace in namespaces.values():
+        for value in list(namespace.values() if isinstance(namespace, dict) else namespace):
+            if isinstance(value, type) and _is_data_class(cast("type[Any]", value)):
+                _collect(value, found)
     return found
 
 
@@ -63,28 +70,21 @@ def _agent_types(executor: Executor) -> Iterator[Any]:
             yield cast("type[Any]", response_format)
 
 
-def _namespace_types(executor: Executor) -> Iterator[type]:
-    for namespace in _namespaces(executor):
-        for value in list(namespace):
-            if isinstance(value, type) and _is_data_class(cast("type[Any]", value)):
-                yield cast("type[Any]", value)
-
-
-def _namespaces(executor: Executor) -> Iterator[Iterable[Any]]:
-    """The values of the modules and enclosing functions in which an executor is defined."""
+def _namespaces(executor: Executor) -> Iterator[dict[str, Any] | list[Any]]:
+    """The modules and enclosing functions in which an executor is defined: dicts of names, or lists of values."""
     functions: list[Any] = []
     for cls in type(executor).__mro__:
         module = sys.modules.get(cls.__module__)
         if module is None or cls is object or is_maf_module(cls.__module__) or is_trivial(cls):
             continue
-        yield vars(module).values()
+        yield vars(module)
         functions.extend(vars(cls).values())
     if isinstance(executor, FunctionExecutor):
         functions.append(getattr(executor, "_original_func", None))
     for function in functions:
         inner = getattr(function, "__wrapped__", function)  # what @handler wrapped
         if isinstance(inner, types.FunctionType):
-            yield inner.__globals__.values()
+            yield inner.__globals__
             yield _closure(inner)
 
 
@@ -107,6 +107,7 @@ def _is_data_class(cls: type[Any]) -> bool:
 def _collect(expression: Any, found: dict[str, type]) -> None:
     """Add the classes of a type expression, and of the annotations of those, to `found`."""
     pending: list[Any] = [expression]
+    parametrized: set[type] = set()  # models that `found` does not hold, since they have no name
     while pending:
         part = pending.pop()
         if isinstance(part, (list, tuple)):
@@ -123,6 +124,10 @@ def _collect(expression: Any, found: dict[str, type]) -> None:
         cls = cast("type[Any]", part)
         origin = pydantic_origin(cls)
         if origin is not None:
+            if cls in parametrized:
+                continue
+            parametrized.add(cls)
+            found[type_name(origin)] = origin  # also RootModel itself, which is trivial only as a base
             pending.extend((origin, *pydantic_args(cls)))
         elif type_name(cls) not in found:
             found[type_name(cls)] = cls

@@ -84,6 +84,10 @@ def encode_raw(encoder: Encoder, obj: _Raw) -> Any:
     return encoder.optional(obj.value)[1]
 
 
+def omit_raw(encoder: Encoder, obj: _Raw) -> None:
+    """Encode a provider's object as None."""
+
+
 RAW_TYPE: type = _Raw
 
 

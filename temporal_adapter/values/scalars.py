@@ -111,11 +111,19 @@ def _encode_time(encoder: Encoder, obj: datetime.time) -> Any:
 def _with_zone(encoder: Encoder, encoded: dict[str, Any], obj: datetime.datetime | datetime.time) -> dict[str, Any]:
     """Add the time zone, unless it is the plain offset that the text already ends with, and the fold."""
     zone = obj.tzinfo
-    if zone is not None and not (type(zone) is datetime.timezone and len(_init_args(zone)) == 1):
+    if zone is not None and not _is_offset(zone):
         encoded["zone"] = encoder.value(zone)
     if obj.fold:
         encoded["fold"] = 1
     return encoded
+
+
+def _is_offset(zone: datetime.tzinfo) -> bool:
+    """Whether a zone is an offset without a name that ISO 8601 can say: Python misreads fractions of a second."""
+    if type(zone) is not datetime.timezone:
+        return False
+    offset, *names = _init_args(zone)
+    return not names and not offset.microseconds
 
 
 def _init_args(zone: datetime.timezone) -> tuple[Any, ...]:

@@ -34,7 +34,8 @@ REGISTER = "agent_framework.register_checkpoint_type"
 
 # Declaring one of these says nothing about the classes that derive from it.
 _TRIVIAL_MODULES = frozenset({"builtins", "abc", "typing", "typing_extensions", "collections.abc", "enum", "numbers"})
-_TRIVIAL_BASES = frozenset({pydantic.BaseModel, pydantic.RootModel, msgspec.Struct})
+_TRIVIAL_BASES = frozenset({pydantic.BaseModel, msgspec.Struct})
+_ROOT_MODEL = "pydantic.root_model:RootModel"  # by name, since touching it loads a module that few processes need
 
 # Value types that a type expression may name without being declared.
 _VALUE_TYPES = frozenset[type](
@@ -79,7 +80,9 @@ def is_namedtuple(cls: type[Any]) -> bool:
 
 def is_trivial(cls: type) -> bool:
     """Whether a class says nothing about what derives from it: `object`, `str`, `Enum`, `BaseModel`..."""
-    return module_name(cls) in _TRIVIAL_MODULES or cls in _TRIVIAL_BASES or cls is abc.ABC
+    return (
+        module_name(cls) in _TRIVIAL_MODULES or cls in _TRIVIAL_BASES or cls is abc.ABC or type_name(cls) == _ROOT_MODEL
+    )
 
 
 class Trust:
@@ -178,7 +181,7 @@ class Trust:
             found = self._local(name) if "<locals>" in qualname else self._attribute(module, qualname)
         if not isinstance(found, type):
             raise DecodeError(
-                f"type {name} is not found in this process. Import its module before the worker starts, "
+                f"{name} is not a class that is found in this process. Import its module before the worker starts, "
                 f"or, if it was renamed, give the plugin a mapping from the old name to the class."
             )
         return cast("type[Any]", found)

@@ -19,6 +19,7 @@ from typing import Any, cast
 TAG = "$"
 
 _MAX_DEPTH = 200  # levels of JSON that a person is shown
+_TEXT_DEPTH = 6  # of these within a line of text; JSON text in JSON text doubles its escapes with each level
 _CUT = "..."
 
 
@@ -76,12 +77,18 @@ def _mapping(tagged: dict[str, Any], depth: int) -> Any:
         if not isinstance(pair, list) or len(cast("list[Any]", pair)) != 2:
             return _generic(tagged, depth)
         key, value = cast("list[Any]", pair)
-        read[_key(_plain(key, depth + 1))] = _plain(value, depth + 1)
+        read[_text(key, depth)] = _plain(value, depth + 1)
     return read
 
 
-def _key(key: Any) -> str:
-    return key if isinstance(key, str) else json.dumps(key, default=str)
+def _text(encoded: Any, depth: int) -> str:
+    """Return a string as it is, and anything else as one line of plain JSON."""
+    read = _plain(encoded, max(depth + 1, _MAX_DEPTH - _TEXT_DEPTH))
+    return read if isinstance(read, str) else _json(read)
+
+
+def _json(read: Any) -> str:
+    return json.dumps(read, default=str)
 
 
 def _enum(tagged: dict[str, Any], depth: int) -> Any:
@@ -89,9 +96,9 @@ def _enum(tagged: dict[str, Any], depth: int) -> Any:
 
 
 def _exception(tagged: dict[str, Any], depth: int) -> str:
-    args = _plain(tagged.get("args"), depth + 1)
-    texts = [_key(item) for item in (cast("list[Any]", args) if isinstance(args, list) else [args])]
-    name = type_text(tagged.get("type"))
+    args = tagged.get("args")
+    texts = [_text(item, depth + 1) for item in (cast("list[Any]", args) if isinstance(args, list) else [args])]
+    name = _type_text(tagged.get("type"), depth + 1)
     return f"{name}: {', '.join(texts)}" if texts else name
 
 
@@ -119,7 +126,7 @@ _READERS: Mapping[str, _Reader] = {
     "exception": _exception,
     "object": _object,
     "pickle": lambda tagged, depth: tagged,
-    "type": lambda tagged, depth: type_text(tagged.get("value")),
+    "type": lambda tagged, depth: _type_text(tagged.get("value"), depth + 1),
 }
 
 
@@ -142,19 +149,15 @@ def _type_text(encoded: Any, depth: int) -> str:
     if isinstance(union, list):
         return " | ".join(_type_text(member, depth + 1) for member in cast("list[Any]", union))
     if isinstance(literal, list):
-        return f"Literal[{', '.join(json_text(value) for value in cast('list[Any]', literal))}]"
+        near = max(depth + 1, _MAX_DEPTH - _TEXT_DEPTH)
+        return f"Literal[{', '.join(_json(_plain(value, near)) for value in cast('list[Any]', literal))}]"
     if isinstance(args, list):
         return f"{_type_text(expression.get('generic'), depth + 1)}[{_joined(cast('list[Any]', args), depth)}]"
-    return json_text(expression)
+    return _text(expression, depth)
 
 
 def _joined(encoded: list[Any], depth: int) -> str:
     return ", ".join(_type_text(item, depth + 1) for item in encoded)
-
-
-def json_text(encoded: Any) -> str:
-    """Return tagged JSON as one line of plain JSON text."""
-    return json.dumps(plain(encoded), default=str)
 
 
 def bytes_to_text(data: bytes) -> str:

@@ -1,0 +1,89 @@
+"""Recording checkpoints: what each holds, where it stands in the lineage, and when the blob store has it.
+
+Knows nothing of supersteps or responses; the engine tells it what changed and when a checkpoint is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from temporal_adapter import wire
+
+from .journal import Journal
+from .lineage import Lineage
+from .snapshot import Section, SnapshotTracker
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A new id and the present time (ISO 8601, UTC), from the owner's deterministic sources."""
+
+    id: str
+    timestamp: str
+
+
+class Recorder:
+    """The lineage, the snapshot that the next checkpoint will hold, and the records that wait for the store."""
+
+    def __init__(self, mint: Callable[[], Stamp], journal: Journal) -> None:
+        self.mint = mint
+        self.lineage = Lineage()
+        self.troubled = False  # the store could not be written, and is tried by commits of their own until it can
+        self._journal = journal
+        self._snapshot = SnapshotTracker()
+
+    def put(self, section: Section, key: str, value: Any) -> None:
+        """Set an entry of the snapshot, first seen in the next checkpoint; None deletes it."""
+        self._snapshot.put(section, key, value, self.lineage.next_ordinal)
+
+    def snapshot(self, own: wire.Changes | None = None) -> wire.Snapshot:
+        """Return the snapshot, with an executor's own changes of this superstep on top."""
+        return self._snapshot.snapshot(own)
+
+    def header(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
+        """Return the header that the next checkpoint would have."""
+        stamp = stamp or self.mint()
+        return wire.CheckpointHeader(
+            checkpoint_id=stamp.id,
+            previous_checkpoint_id=self.lineage.head,
+            iteration=iteration,
+            timestamp=stamp.timestamp,
+            kind=kind,
+        )
+
+    def record(
+        self,
+        header: wire.CheckpointHeader,
+        messages: list[wire.RoutedMessage],
+        committed: wire.CommitOutcome | None = None,
+    ) -> None:
+        """Append a checkpoint to the lineage; keep its record unless an activity has just written it."""
+        ordinal = self.lineage.append(header)
+        if committed is not None and committed.base is not None:
+            self._snapshot.acknowledge(committed.base, ordinal)
+            return
+        in_flight = [routed.message for routed in messages]
+        record = wire.CheckpointRecord(header=header, snapshot=self.snapshot(), messages=in_flight)
+        self.lineage.wait(ordinal, record)
+        if committed is not None:
+            self._trouble(committed)
+
+    def carry(self) -> list[wire.CheckpointRecord]:
+        """Hand records to a delivery: none while another activity carries some, or the store is in trouble."""
+        return [] if self.troubled else self.lineage.carry()
+
+    def settle(self, outcome: wire.CommitOutcome | None) -> None:
+        """The activity that carried records has ended; None if what became of them is not known."""
+        ordinal = self.lineage.settle(outcome)
+        if ordinal is not None and outcome is not None and outcome.base is not None:
+            self.troubled = False
+            self._snapshot.acknowledge(outcome.base, ordinal)
+        elif outcome is not None:
+            self._trouble(outcome)
+
+    def _trouble(self, outcome: wire.CommitOutcome) -> None:
+        self.troubled = True
+        self.lineage.mirror_error = outcome.error
+        self._journal.warn(f"A checkpoint is recorded in history but not yet in the blob store: {outcome.error}")

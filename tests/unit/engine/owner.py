@@ -1,0 +1,239 @@
+"""The engine's owner in the tests: feeds facts, carries out decisions in an order that dice decide, checks each one.
+
+What runs is finished in any order; the store fails now and then; people answer at any moment, well or badly, and after
+the end. Every test goes through `run`, so what `Owner` asserts holds in all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from temporal_adapter import wire
+from temporal_adapter.engine import (
+    Answer,
+    Commit,
+    Committed,
+    Decision,
+    Deliver,
+    DeliveryFailed,
+    DeliveryFinished,
+    Engine,
+    Fact,
+    Fail,
+    Fate,
+    Finish,
+    Judge,
+    Phase,
+    ResponsesJudged,
+    ResponsesReceived,
+    Seeded,
+    Stamp,
+)
+
+from .blobs import Blobs, json_size
+from .host import ILL_TYPED, Host
+from .reference import Course, follow
+from .scripted import Script
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How the world behaves towards a run."""
+
+    store_failures: int = 0  # at most
+    junk: int = 0  # responses that are unknown, ill-typed, repeated or contradictory, at most
+    answers: bool = True  # whether requests are answered
+
+
+@dataclass
+class Owner:
+    """One run under way."""
+
+    script: Script
+    dice: Random
+    manner: Manner = Manner()
+    facts: list[Fact] = field(default_factory=list)
+    decisions: list[list[Decision]] = field(default_factory=list)
+    tickets: dict[int, tuple[wire.Response, ...]] = field(default_factory=dict)
+    answers: dict[int, tuple[Fate, ...]] = field(default_factory=dict)
+    conclusion: Finish | Fail | None = None
+    history_bytes: list[int] = field(default_factory=list)  # of each delivery's input
+
+    def __post_init__(self) -> None:
+        numbers = itertools.count(1)
+        self.engine = Engine(lambda: stamp(next(numbers)))
+        self._store_failures, self._junk = self.manner.store_failures, self.manner.junk
+        self.blobs = Blobs(self._store_fails)
+        self.host = Host(self.script, self.blobs)
+        self.running: dict[str, Callable[[], Fact]] = {}
+        self.busy: dict[str, int] = {}  # executor -> index of its running delivery
+        self._last: defaultdict[str, int] = defaultdict(lambda: -1)
+        self._judge: wire.RespondInput | None = None
+
+    # --- the run ---
+
+    @property
+    def first(self) -> Any:
+        return {"name": "input", "hops": self.script.hops, "pad": ""}
+
+    def run(self) -> Owner:
+        """Run to the end, or to a pause that nobody answers."""
+        seed = self.engine.start(self.first, wire.StartOptions())
+        self.feed(Seeded(self.host.seed(seed)))
+        while self.step():
+            pass
+        if self.conclusion is not None:
+            self._late_response()
+        return self
+
+    def step(self) -> bool:
+        """Let one thing happen; return whether anything could."""
+        moves = sorted(self.running)
+        if self.engine.phase in (Phase.RUNNING, Phase.PAUSED):
+            if self.manner.answers and self.engine.pending_requests():
+                moves.append("answer")
+            if self._junk:
+                moves.append("junk")
+        if not moves:
+            return False
+        move = self.dice.choice(moves)
+        if move in self.running:
+            self.feed(self.running.pop(move)())
+        else:
+            self.respond(*(self._answers() if move == "answer" else self._nonsense()))
+        return True
+
+    def feed(self, fact: Fact) -> None:
+        """Give the engine a fact, check its decisions, and start what it decided."""
+        self.facts.append(fact)
+        decisions = self.engine.receive(fact)
+        self.decisions.append(decisions)
+        if self.conclusion is not None:
+            assert all(isinstance(decision, Answer) for decision in decisions), "a decision after the end"
+        for decision in decisions:
+            self._carry_out(decision)
+        if self.engine.phase in (Phase.ENDING, Phase.ENDED):
+            for index in list(self.busy.values()):  # a sibling failed: the owner cancels what still runs
+                cancelled = self.running.pop(f"delivery {index}")
+                if self.dice.random() < 0.5:
+                    cancelled()  # it was too late: what it wrote to the store is there
+            self.busy.clear()
+
+    def _carry_out(self, decision: Decision) -> None:
+        match decision:
+            case Deliver(index, data):
+                self._check_delivery(index, data)
+                self.running[f"delivery {index}"] = lambda: self._delivered(index, data)
+            case Judge(data):
+                assert self._judge is None, "two judgements at once"
+                self._judge = data
+                self.running["judge"] = lambda: self._judged(data)
+            case Commit(data):
+                assert "commit" not in self.running, "two commits at once"
+                self.running["commit"] = lambda: Committed(self.blobs.write(data.records))
+            case Answer(ticket, fates):
+                assert ticket not in self.answers, "a ticket is answered twice"
+                self.answers[ticket] = fates
+            case Finish() | Fail():
+                assert self.conclusion is None
+                assert [header.checkpoint_id for header in self.engine.lineage.headers] == list(
+                    self.blobs.checkpoints
+                ), "the run ends before everything is mirrored"
+                assert "commit" not in self.running
+                self.conclusion = decision
+
+    def _check_delivery(self, index: int, data: wire.DeliveryInput) -> None:
+        executor = data.executor_id
+        assert executor not in self.busy, "an executor has two deliveries at once"
+        assert index > self._last[executor], "an executor's deliveries run out of order"
+        self.busy[executor] = self._last[executor] = index
+        assert data.snapshot is not None or data.records
+        if data.records:
+            assert "commit" not in self.running, "two writers of checkpoints at once"
+        self.history_bytes.append(json_size(data))
+
+    def _delivered(self, index: int, data: wire.DeliveryInput) -> Fact:
+        self.busy.pop(data.executor_id)
+        result = self.host.deliver(data)
+        if isinstance(result, wire.Failure):
+            return DeliveryFailed(index, result)
+        return DeliveryFinished(index, result)
+
+    def _judged(self, data: wire.RespondInput) -> Fact:
+        self._judge = None
+        return ResponsesJudged(self.host.judge(data))
+
+    def _store_fails(self) -> bool:
+        if self._store_failures and self.dice.random() < 0.5:
+            self._store_failures -= 1
+            return True
+        return False
+
+    # --- people ---
+
+    def respond(self, *responses: wire.Response) -> int:
+        """Send responses; return their ticket."""
+        ticket = len(self.tickets) + 1
+        self.tickets[ticket] = responses
+        self.feed(ResponsesReceived(ticket, responses))
+        return ticket
+
+    def _answers(self) -> list[wire.Response]:
+        pending = self.engine.pending_requests()
+        return [self._answer(one) for one in self.dice.sample(pending, self.dice.randint(1, len(pending)))]
+
+    def _answer(self, request: wire.Request) -> wire.Response:
+        hops = self.blobs.read(request.data)["hops"]
+        return wire.Response(request_id=request.request_id, response={"hops": hops, "to": request.request_id})
+
+    def _nonsense(self) -> list[wire.Response]:
+        self._junk -= 1
+        known = [response for sent in self.tickets.values() for response in sent]
+        pending = [request.request_id for request in self.engine.pending_requests()]
+        some_id = self.dice.choice([*pending, *(one.request_id for one in known), "unknown"])
+        contradiction = wire.Response(request_id=some_id, response={"hops": 0, "other": self._junk})
+        choices = [wire.Response(request_id=some_id, response=ILL_TYPED), *known[-3:], contradiction]
+        return self.dice.sample(choices, self.dice.randint(0, len(choices)))
+
+    def _late_response(self) -> None:
+        ticket = self.respond(wire.Response(request_id="late", response=1))
+        assert [fate.refused is not None for fate in self.answers[ticket]] == [True]
+
+    # --- what came of it ---
+
+    def accepted_at(self) -> dict[str, dict[str, Any]]:
+        """Return the accepted responses: checkpoint id -> request id -> response."""
+        found: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for ticket, fates in self.answers.items():
+            for response, fate in zip(self.tickets[ticket], fates, strict=True):
+                assert fate.request_id == response.request_id
+                if fate.refused is None:
+                    assert fate.checkpoint_id is not None
+                    known = found[fate.checkpoint_id].setdefault(response.request_id, response.response)
+                    assert known == response.response, "two different responses to one request were accepted"
+        return dict(found)
+
+    def course(self) -> Course:
+        """Return what the reference says of a run that accepted these responses where this one did."""
+        accepted = self.accepted_at()
+        responses: dict[int, list[tuple[str, Any]]] = {}
+        for place, header in enumerate(self.engine.lineage.headers):
+            if header.kind == "response":
+                given = accepted[header.checkpoint_id]
+                order = self._order_of(header.checkpoint_id)
+                assert sorted(order) == sorted(given)
+                responses[place] = [(request_id, given[request_id]) for request_id in order]
+        return follow(self.script, self.first, responses)
+
+    def _order_of(self, checkpoint_id: str) -> list[str]:
+        messages = self.blobs.checkpoints[checkpoint_id][2]
+        return [message.request.request_id for message in messages if message.request is not None]
+
+
+def stamp(number: int) -> Stamp:
+    return Stamp(id=f"id-{number:04}", timestamp=f"2026-01-01T00:00:00.{number:06}+00:00")

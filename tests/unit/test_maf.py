@@ -1,0 +1,151 @@
+"""The private MAF names that `temporal_adapter.maf` relies on are still what it takes them for.
+
+A failure here after an upgrade of agent-framework-core names what moved.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from agent_framework import (
+    Executor,
+    FanInEdgeGroup,
+    InProcRunnerContext,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowMessage,
+    handler,
+)
+
+from temporal_adapter import maf
+
+
+class Collect(Executor):
+    @handler
+    async def one(self, message: str, ctx: WorkflowContext[str]) -> None:
+        await ctx.send_message(message)
+
+    @handler
+    async def many(self, messages: list[str], ctx: WorkflowContext[str]) -> None: ...
+
+
+def fan_in() -> tuple[FanInEdgeGroup, dict[str, Executor]]:
+    start, left, right, target = (Collect(id=one) for one in ("start", "left", "right", "target"))
+    builder = WorkflowBuilder(start_executor=start).add_fan_out_edges(start, [left, right])
+    workflow = builder.add_fan_in_edges([left, right], target).build()
+    group = next(one for one in workflow.edge_groups if isinstance(one, FanInEdgeGroup))
+    return group, workflow.executors
+
+
+def parameters(function: Any) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+def test_every_name_is_exported() -> None:
+    assert [name for name in maf.__all__ if not hasattr(maf, name)] == []
+
+
+def test_state_stages_writes_in_pending_and_commits_them() -> None:
+    state = maf.State()
+    state.set("key", [1])
+
+    assert state._pending == {"key": [1]}
+    assert state._committed == {}
+    state.commit()
+    assert state._committed == {"key": [1]}
+    assert state._pending == {}
+    state.delete("key")
+    state.commit()
+    assert state._committed == {}
+
+
+def test_state_has_the_methods_that_shared_state_builds_on() -> None:
+    expected = {
+        "set": ["self", "key", "value"],
+        "get": ["self", "key", "default"],
+        "has": ["self", "key"],
+        "delete": ["self", "key"],
+        "clear": ["self"],
+        "commit": ["self"],
+        "discard": ["self"],
+        "export_state": ["self"],
+        "import_state": ["self", "state"],
+    }
+    assert {name: parameters(getattr(maf.State, name)) for name in expected} == expected
+
+
+def test_edge_runners_are_made_from_a_group_and_the_executors() -> None:
+    assert parameters(maf.create_edge_runner) == ["edge_group", "executors"]
+    group, executors = fan_in()
+    assert isinstance(maf.create_edge_runner(group, executors), maf.FanInEdgeRunner)
+
+
+def test_edge_runners_have_the_methods_that_routing_uses() -> None:
+    expected = {
+        "send_message": ["self", "message", "state", "ctx"],
+        "snapshot_state": ["self"],
+        "restore_state": ["self", "state"],
+    }
+    assert {name: parameters(getattr(maf.EdgeRunner, name)) for name in expected} == expected
+    assert inspect.iscoroutinefunction(maf.FanInEdgeRunner.send_message)
+    assert isinstance(maf.EdgeRunner.state_key, property)
+
+
+def test_a_fan_in_runner_is_keyed_by_its_topology() -> None:
+    group, executors = fan_in()
+    key = maf.create_edge_runner(group, executors).state_key
+
+    assert key == 'FanInEdgeGroup:[["left","target"],["right","target"]]'
+
+
+async def test_a_fan_in_runner_buffers_under_the_known_key_and_takes_its_buffer_back() -> None:
+    assert maf.FAN_IN_BUFFER_KEY == "buffer"
+    group, executors = fan_in()
+    runner = maf.create_edge_runner(group, executors)
+    message = WorkflowMessage(data="hello", source_id="left")
+
+    await runner.send_message(message, maf.State(), InProcRunnerContext())
+
+    assert runner.snapshot_state() == {"buffer": {"left": [message]}}
+    runner.restore_state(None)
+    assert runner.snapshot_state() is None
+    runner.restore_state({"buffer": {"left": [message]}})
+    assert runner.snapshot_state() == {"buffer": {"left": [message]}}
+
+
+def test_edge_runners_ask_executors_for_can_handle_and_execute_only() -> None:
+    assert parameters(Executor.can_handle)[:2] == ["self", "message"]
+    assert parameters(Executor.execute)[:5] == ["self", "message", "source_executor_ids", "state", "runner_context"]
+
+
+def test_message_types_are_standard_and_response() -> None:
+    assert {one.name: one.value for one in maf.MessageType} == {"STANDARD": "standard", "RESPONSE": "response"}
+
+
+def test_the_keys_in_checkpoint_state_are_those_that_stored_checkpoints_have() -> None:
+    assert maf.EXECUTOR_STATE_KEY == "_executor_state"
+    assert maf.EDGE_STATE_KEY == "_edge_state"
+    assert maf.WORKFLOW_RUN_KWARGS_KEY == "_workflow_run_kwargs"
+    assert maf.RESOLVED_WORKFLOW_RUN_KWARGS_KEY == "_resolved_workflow_run_kwargs"
+    assert maf.ROUTED_WORKFLOW_RUN_KWARGS_KEY == "_routed_workflow_run_kwargs"
+
+
+def test_responses_are_coerced_by_value_type_and_request_id() -> None:
+    assert len(parameters(maf.coerce_request_info_response)) == 3
+    assert maf.coerce_request_info_response(True, bool, "request-1") is True
+    with pytest.raises((TypeError, ValueError), match="request-1"):
+        maf.coerce_request_info_response("not a number", int, "request-1")
+
+
+def test_types_are_compared_and_coerced_at_run_time() -> None:
+    assert parameters(maf.is_instance_of)[:2] == ["data", "target_type"]
+    assert maf.is_instance_of([1], list[int])
+    assert not maf.is_instance_of(["a"], list[int])
+    assert parameters(maf.try_coerce_to_type)[:2] == ["data", "target_type"]
+    assert maf.try_coerce_to_type(1, float) == 1.0
+
+
+def test_registered_checkpoint_types_are_a_set_of_names() -> None:
+    assert isinstance(maf.REGISTERED_CHECKPOINT_TYPE_KEYS, set)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import cached_property
 
-from agent_framework import Executor, Workflow
+from agent_framework import Executor, Workflow, WorkflowExecutor
 
 from temporal_adapter import wire
 from temporal_adapter.attributes import Attributes
@@ -32,6 +32,11 @@ class BuiltGraph:
         self.codec = graph_codec(workflow, types, allow_pickle)
         self.router = Router(workflow)
         self.attributes = {key: Attributes(executor, self.codec) for key, executor in workflow.executors.items()}
+
+    @property
+    def reusable(self) -> bool:
+        """Whether the graph can be put back as it was built: the executors inside a sub-workflow cannot."""
+        return not any(isinstance(executor, WorkflowExecutor) for executor in self.workflow.executors.values())
 
     @cached_property
     def input_codec(self) -> Codec:
@@ -85,7 +90,7 @@ class GraphPool:
         idle = self._idle.pop() if self._idle else None  # also when `fresh`: the new one takes its place
         graph = self.build() if fresh or idle is None else idle
         yield graph  # an exception leaves here, and the graph is dropped
-        for attributes in graph.attributes.values():
-            attributes.put_back()
-        if len(self._idle) < _IDLE_GRAPHS:
+        if graph.reusable and len(self._idle) < _IDLE_GRAPHS:
+            for attributes in graph.attributes.values():
+                attributes.put_back()
             self._idle.append(graph)

@@ -124,7 +124,9 @@ class AgentFrameworkRun:
         seed = self._engine.start(message, start_options)
         try:
             result = await self._local("seed", seed)
-        except ActivityError as error:
+        except FailureError as error:  # of a local activity it comes as it is, not within an ActivityError
+            if is_cancelled_exception(error):
+                raise
             failure = _failure_of(error)
             self._engine.abort(failure)
             raise _as_failure(failure) from error
@@ -189,7 +191,7 @@ class AgentFrameworkRun:
     async def _judge(self, decision: Judge) -> None:
         try:
             result = wire.load(wire.RespondResult, await self._local("respond", decision.input))
-        except ActivityError as error:
+        except FailureError as error:
             reason = f"it could not be judged ({_failure_of(error).message}); send it again."
             ids = [response.request_id for response in decision.input.responses]
             result = wire.RespondResult(judgements=[wire.Judgement(request_id=one, refused=reason) for one in ids])
@@ -284,16 +286,21 @@ def _is_wrong_worker(error: ActivityError) -> bool:
 def _failure_of(error: BaseException) -> wire.Failure:
     """Return what an activity failed of: the error that its code raised, or Temporal's own (a timeout, say)."""
     cause = error.cause if isinstance(error, ActivityError) and error.cause is not None else error
-    if isinstance(cause, ApplicationError):
-        error_type = cause.type or type(cause).__name__
-        if cause.details:
-            details = wire.load(wire.ErrorDetails, cause.details[0])
-            return wire.Failure(error_type=error_type, message=cause.message, details=details)
-    else:
-        error_type = type(cause).__name__
+    given_type = cause.type if isinstance(cause, ApplicationError) else None
+    error_type = given_type or type(cause).__name__
     message = cause.message if isinstance(cause, FailureError) else str(cause)
-    details = wire.ErrorDetails(error_type=error_type, message=message)
+    details = _details_of(cause) or wire.ErrorDetails(error_type=error_type, message=message)
     return wire.Failure(error_type=error_type, message=message, details=details)
+
+
+def _details_of(cause: BaseException) -> wire.ErrorDetails | None:
+    """Return MAF's details where the host attached them; an executor may raise an ApplicationError with its own."""
+    if not isinstance(cause, ApplicationError) or not cause.details:
+        return None
+    try:
+        return wire.load(wire.ErrorDetails, cause.details[0])
+    except wire.WireError:
+        return None
 
 
 def _as_failure(failure: wire.Failure) -> ApplicationError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from agent_framework import WorkflowEvent, WorkflowRunResult, WorkflowRunState
 from temporalio.api.enums.v1 import EventType
@@ -142,7 +142,8 @@ class DurableRun:
             request_id=request_id, response=to_plain_json(response), responder=responder, comment=comment
         )
         with self._explained():
-            answer: Any = await self.handle.execute_update("respond", wire.dump(data), result_type=dict)
+            # The SDK's overloads leave this one partly untyped.
+            answer = await cast("Any", self.handle).execute_update("respond", wire.dump(data))
         fate = answer["responses"][0]
         return Accepted(fate["request_id"], fate.get("checkpoint_id"))
 

@@ -108,7 +108,8 @@ class Attributes:
             # Shared as it is; encoded only where a change would have to be told from it.
             return _Built(value, self._encoded_or_none(name, value))
         try:
-            return _Built(copy.deepcopy(value), self._codec.encode(value, name))
+            encoded = self._codec.encode(value, name)  # first: a client that cannot travel is not copied either
+            return _Built(copy.deepcopy(value), encoded)
         except Exception:  # neither the codec nor copy can take it: a client, a lock, a model
             return _Built(value, opaque=True, pickled=_pickled(value) if self._travels else None)
 

@@ -12,15 +12,13 @@ _TRACEBACK_CHARS = 1500  # Temporal cuts a failure at 4 KiB
 
 def failure_of(error: BaseException, executor_id: str | None = None) -> wire.Failure:
     """Return an exception as a failure; MAF's details follow MAF's setting for sensitive data."""
-    details = WorkflowErrorDetails.from_exception(
-        error,
-        include_sensitive_data=OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED,  # as Executor.execute does
-        executor_id=executor_id,
-    )
+    message = _text_of(error)
+    shown = OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED and message is not None  # as Executor.execute does
+    details = WorkflowErrorDetails.from_exception(error, include_sensitive_data=shown, executor_id=executor_id)
     traceback = details.traceback
     return wire.Failure(
         error_type=type(error).__name__,
-        message=str(error),
+        message=f"(no message: __str__ of {type(error).__name__} fails)" if message is None else message,
         details=wire.ErrorDetails(
             error_type=details.error_type,
             message=details.message,
@@ -28,3 +26,11 @@ def failure_of(error: BaseException, executor_id: str | None = None) -> wire.Fai
             executor_id=details.executor_id,
         ),
     )
+
+
+def _text_of(error: BaseException) -> str | None:
+    """Return an exception's message; None if its own `__str__` is broken, which must not hide the exception."""
+    try:
+        return str(error)
+    except Exception:
+        return None

@@ -18,7 +18,6 @@ from temporalio.worker import (
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import ActivityConfig
 
-from temporal_adapter.converter import keeping_order
 from temporal_adapter.definitions import ConfigurationError, Definition, WorkflowSource, define, unknown_activity_types
 from temporal_adapter.host import Host, activities
 from temporal_adapter.pool import GraphPool
@@ -73,7 +72,6 @@ class AgentFrameworkPlugin(SimplePlugin):
         ]
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
             "microsoft.AgentFrameworkPlugin",
-            data_converter=keeping_order,
             interceptors=[_OptionsInterceptor(options.for_activity)],
             activities=[
                 definition_activity

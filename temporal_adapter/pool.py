@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 
 from agent_framework import Executor, Workflow, WorkflowExecutor
+from agent_framework.observability import OBSERVABILITY_SETTINGS
 
 from temporal_adapter import wire
 from temporal_adapter.attributes import Attributes
@@ -65,6 +66,7 @@ class BuiltGraph:
             start_executor_id=self.workflow.start_executor_id,
             executors=list(self.workflow.executors),
             max_iterations=self.workflow.max_iterations,
+            shows_error_messages=OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED,
             fan_ins=self.router.fan_ins,
         )
 

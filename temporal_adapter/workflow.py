@@ -14,12 +14,13 @@ in a replay.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -28,6 +29,7 @@ from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
+    from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import (
         Answer,
         Commit,
@@ -73,20 +75,24 @@ _COMMIT = ActivityConfig(
 # Between tries while every worker that answers has another graph than the run was started with.
 _WRONG_WORKER_PAUSE, _WRONG_WORKER_PAUSE_MAX = timedelta(seconds=10), timedelta(minutes=10)
 
+_CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
+
+ResultT = TypeVar("ResultT", wire.SeedResult, wire.DeliveryResult, wire.RespondResult, wire.CommitResult)
+
 RESPONSE_REFUSED = "ResponseRefused"
 """Error type of a `respond` update that was refused."""
-
-
-def _mint() -> Stamp:
-    return Stamp(str(workflow.uuid4()), workflow.now().isoformat())
 
 
 class AgentFrameworkRun:
     """One run: the engine, the activities under way, and the doors for people and services."""
 
     def __init__(self) -> None:
-        self._name = workflow.info().workflow_type
-        self._engine = Engine(_mint)
+        info = workflow.info()
+        self._name = info.workflow_type
+        # Of what history has recorded last. `workflow.now()` will not do: just after a local activity it is another in
+        # the first execution than in a replay.
+        self._clock = info.workflow_start_time.isoformat(timespec="microseconds")
+        self._engine = Engine(lambda: Stamp(str(workflow.uuid4()), self._clock))
         self._facts: list[Fact] = []
         self._deliveries: dict[int, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
@@ -95,26 +101,35 @@ class AgentFrameworkRun:
         self._answers: dict[int, tuple[Fate, ...]] = {}
         self._conclusion: Finish | Fail | None = None
         self._error: BaseException | None = None  # of the delivery that failed the run
+        self._crash: BaseException | None = None  # of a task of ours: a fault, which must stop the workflow task
 
     async def run_template(self, message: Any = None, options: Any = None) -> Any:
         try:
             await self._seed(message, options)
-            while not self._concluded():
-                await workflow.wait_condition(lambda: bool(self._facts) or self._concluded())
-                self._take_facts()
+            await self._take_facts_until(self._concluded)
         except BaseException as error:
-            if is_cancelled_exception(error):
-                self._engine.cancel()
-                self._take_facts()
+            # Not when a worker merely drops the run from its cache, which looks the same from here.
+            if is_cancelled_exception(error) and workflow.cancellation_reason() is not None:
+                await self._cancel()
             raise
         if isinstance(self._conclusion, Finish):
-            return wire.dump(self._conclusion.result)
+            return ordered_json(wire.dump(self._conclusion.result))
         assert self._conclusion is not None
         raise _as_failure(self._conclusion.failure) from self._error
 
     def _concluded(self) -> bool:
         """Whether the run is over and everybody who waits for an answer has it."""
         return self._conclusion is not None and workflow.all_handlers_finished()
+
+    async def _cancel(self) -> None:
+        """Stop the executors; give checkpoints that are not yet in the blob store a moment to get there."""
+        for decision in self._engine.cancel():
+            self._carry_out(decision)
+        self._stop_deliveries()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(
+                self._take_facts_until(lambda: self._engine.phase is Phase.ENDED), _CANCEL_PATIENCE.total_seconds()
+            )
 
     async def _seed(self, message: Any, options: Any) -> None:
         try:
@@ -130,35 +145,54 @@ class AgentFrameworkRun:
             failure = _failure_of(error)
             self._engine.abort(failure)
             raise _as_failure(failure) from error
-        self._facts.append(Seeded(wire.load(wire.SeedResult, result)))
+        self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
+
+    def _recorded(self, shape: type[ResultT], data: Any) -> ResultT:
+        """Read an activity's result, and the time from it."""
+        result = wire.load(shape, data)
+        self._clock = max(self._clock, result.at)
+        return result
 
     # --- facts and decisions --------------------------------------------------------------------------------
 
-    def _take_facts(self) -> None:
-        while self._facts:
-            for decision in self._engine.receive(self._facts.pop(0)):
-                self._carry_out(decision)
-        if self._engine.phase in (Phase.ENDING, Phase.ENDED):
-            for task in self._deliveries.values():
-                task.cancel()
+    async def _take_facts_until(self, over: Callable[[], bool]) -> None:
+        while not over():
+            await workflow.wait_condition(lambda: bool(self._facts) or self._crash is not None or over())
+            if self._crash is not None:
+                raise self._crash
+            while self._facts:
+                for decision in self._engine.receive(self._facts.pop(0)):
+                    self._carry_out(decision)
+            if self._engine.phase in (Phase.ENDING, Phase.ENDED):
+                self._stop_deliveries()
+
+    def _stop_deliveries(self) -> None:
+        for task in self._deliveries.values():
+            task.cancel()
 
     def _carry_out(self, decision: Decision) -> None:
         match decision:
             case Deliver():
-                self._deliveries[decision.index] = asyncio.create_task(self._deliver(decision))
+                self._deliveries[decision.index] = self._spawn(self._deliver(decision))
             case Judge():
-                self._keep(asyncio.create_task(self._judge(decision)))
+                self._others.add(self._spawn(self._judge(decision)))
             case Commit():
-                self._keep(asyncio.create_task(self._commit(decision)))
+                self._others.add(self._spawn(self._commit(decision)))
             case Answer(ticket, fates):
                 if ticket in self._awaited:
                     self._answers[ticket] = fates
             case Finish() | Fail():
                 self._conclusion = decision
 
-    def _keep(self, task: asyncio.Task[None]) -> None:
-        self._others.add(task)
-        task.add_done_callback(self._others.discard)
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._on_done)
+        return task
+
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        self._others.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._crash = task.exception()
 
     async def _deliver(self, decision: Deliver) -> None:
         activity_type = executor_activity_type(self._name, [decision.input.executor_id])
@@ -170,7 +204,7 @@ class AgentFrameworkRun:
             self._error = error
             self._facts.append(DeliveryFailed(decision.index, _failure_of(error)))
         else:
-            self._facts.append(DeliveryFinished(decision.index, wire.load(wire.DeliveryResult, result)))
+            self._facts.append(DeliveryFinished(decision.index, self._recorded(wire.DeliveryResult, result)))
         finally:
             self._deliveries.pop(decision.index, None)
 
@@ -190,24 +224,25 @@ class AgentFrameworkRun:
 
     async def _judge(self, decision: Judge) -> None:
         try:
-            result = wire.load(wire.RespondResult, await self._local("respond", decision.input))
+            result = self._recorded(wire.RespondResult, await self._local("respond", decision.input))
         except FailureError as error:
             reason = f"it could not be judged ({_failure_of(error).message}); send it again."
             ids = [response.request_id for response in decision.input.responses]
-            result = wire.RespondResult(judgements=[wire.Judgement(request_id=one, refused=reason) for one in ids])
+            judgements = [wire.Judgement(request_id=one, refused=reason) for one in ids]
+            result = wire.RespondResult(judgements=judgements, at=self._clock)
         self._facts.append(ResponsesJudged(result))
 
     async def _commit(self, decision: Commit) -> None:
         activity_type = service_activity_type(self._name, "commit")
         result = await self._activity(activity_type, decision.input, _COMMIT)
-        self._facts.append(Committed(wire.load(wire.CommitResult, result).records))
+        self._facts.append(Committed(self._recorded(wire.CommitResult, result).records))
 
     async def _activity(self, activity_type: str, data: Any, config: ActivityConfig) -> Any:
-        return await workflow.execute_activity(activity_type, wire.dump(data), **config)
+        return await workflow.execute_activity(activity_type, ordered_json(wire.dump(data)), **config)
 
     async def _local(self, service: Service, data: Any) -> Any:
         activity_type = service_activity_type(self._name, service)
-        return await workflow.execute_local_activity(activity_type, wire.dump(data), **_LOCAL)
+        return await workflow.execute_local_activity(activity_type, ordered_json(wire.dump(data)), **_LOCAL)
 
     # --- doors ----------------------------------------------------------------------------------------------
 
@@ -230,7 +265,7 @@ class AgentFrameworkRun:
         refused = [fate.refused for fate in fates if fate.refused is not None]
         if refused:
             raise ApplicationError(" ".join(refused), _as_json(fates), type=RESPONSE_REFUSED, non_retryable=True)
-        return _as_json(fates)
+        return ordered_json(_as_json(fates))
 
     @_respond_update.validator
     def _validate_respond(self, responses: Any) -> None:
@@ -246,23 +281,24 @@ class AgentFrameworkRun:
 
     @workflow.query(name="status", description="State, superstep, and the head of the checkpoint lineage.")
     def _status(self) -> Any:
-        return wire.dump(self._engine.status())
+        return ordered_json(wire.dump(self._engine.status()))
 
     @workflow.query(name="pending_requests", description="Requests that wait for a response, in plain JSON.")
     def _pending_requests(self) -> Any:
-        return [wire.dump(_pending(request)) for request in self._engine.pending_requests()]
+        return ordered_json([wire.dump(_pending(request)) for request in self._engine.pending_requests()])
 
     @workflow.query(name="requests", description="Requests that wait for a response, with their types kept.")
     def _requests(self) -> Any:
-        return [wire.dump(request) for request in self._engine.pending_requests()]
+        return ordered_json([wire.dump(request) for request in self._engine.pending_requests()])
 
     @workflow.query(name="checkpoints", description="The checkpoint lineage, oldest first.")
     def _checkpoints(self) -> Any:
-        return [wire.dump(header) for header in self._engine.lineage.headers]
+        return ordered_json([wire.dump(header) for header in self._engine.lineage.headers])
 
     @workflow.query(name="events", description="Events from an offset on, in pages.")
     def _events(self, offset: int = 0) -> Any:
-        return wire.dump(self._engine.journal.page(offset, ended=self._engine.phase is Phase.ENDED))
+        page = self._engine.journal.page(offset, ended=self._engine.phase is Phase.ENDED)
+        return ordered_json(wire.dump(page))
 
 
 # --- errors, options, JSON ----------------------------------------------------------------------------------

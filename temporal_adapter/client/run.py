@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,13 +13,14 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.common import QueryRejectCondition
 
 from temporal_adapter import wire
+from temporal_adapter.converter import ordered_json
 from temporal_adapter.values import to_plain_json
 
 from .errors import explained, not_registered, says_not_registered
 from .reading import EventReader, run_result
 
 _POLL_SECONDS = (0.05, 0.5)  # between looks for new events: at first, and at most
-_STUCK_SECONDS = 5.0  # between looks whether a run waits for a worker that knows it
+_STUCK_SECONDS = 2.0  # between looks whether a run waits for a worker that knows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class DurableRun:
             RunNotFound: There is no such run.
         """
         with self._explained():
-            result = wire.load(wire.RunResult, await self._when_closed())
+            result = wire.load(wire.RunResult, await self._unless_stuck(self.handle.result()))
         events = await self._all_events() if result.events is None else result.events
         return run_result([await self._reader.event(event) for event in events])
 
@@ -143,7 +144,7 @@ class DurableRun:
         )
         with self._explained():
             # The SDK's overloads leave this one partly untyped.
-            answer = await cast("Any", self.handle).execute_update("respond", wire.dump(data))
+            answer = await cast("Any", self.handle).execute_update("respond", ordered_json(wire.dump(data)))
         fate = answer["responses"][0]
         return Accepted(fate["request_id"], fate.get("checkpoint_id"))
 
@@ -196,18 +197,20 @@ class DurableRun:
 
     async def _query(self, name: str, *args: Any) -> Any:
         with self._explained():
-            return await self.handle.query(name, args=args, reject_condition=QueryRejectCondition.NONE)
+            query = self.handle.query(name, args=args, reject_condition=QueryRejectCondition.NONE)
+            return await self._unless_stuck(query)
 
-    async def _when_closed(self) -> Any:
-        closed = asyncio.ensure_future(self.handle.result())
+    async def _unless_stuck(self, answer: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for an answer that takes a worker; stop when the workers there are do not know the workflow."""
+        waiting = asyncio.ensure_future(answer)
         try:
             while True:
-                done, _ = await asyncio.wait({closed}, timeout=_STUCK_SECONDS)
+                done, _ = await asyncio.wait({waiting}, timeout=_STUCK_SECONDS)
                 if done:
-                    return closed.result()
+                    return waiting.result()
                 await self._check_not_stuck()
         finally:
-            closed.cancel()
+            waiting.cancel()
 
     async def _check_not_stuck(self) -> None:
         description = await self.handle.describe()

@@ -8,6 +8,7 @@ from typing import Any
 from temporalio.client import Client
 
 from temporal_adapter import wire
+from temporal_adapter.converter import ordered_json
 from temporal_adapter.store import BlobStore, ValueStore
 from temporal_adapter.values import client_codec
 
@@ -56,7 +57,7 @@ class DurableWorkflow:
         options = wire.StartOptions(encoding="tagged")
         handle = await self._client.start_workflow(
             self._name,
-            args=[self._codec.encode(message, "message"), wire.dump(options)],
+            args=[ordered_json(self._codec.encode(message, "message")), ordered_json(wire.dump(options))],
             id=id or f"{self._name}-{uuid.uuid4()}",
             task_queue=self._task_queue,
             **start_options,

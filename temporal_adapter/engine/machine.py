@@ -72,6 +72,7 @@ class Engine:
         self._accepted: list[wire.RoutedMessage] = []  # responses that wait for the superstep to end
         self._response_stamp: Stamp | None = None  # of the response-entry checkpoint for them
         self._failure: wire.Failure | None = None  # of a run that is ending badly
+        self._cancelled = False
 
     # --- what the owner calls -------------------------------------------------------------------------------
 
@@ -87,10 +88,12 @@ class Engine:
         self.phase = Phase.ENDED
         self._inbox.refuse_all("the run failed.")
 
-    def cancel(self) -> None:
-        """The run was cancelled from outside."""
+    def cancel(self) -> list[Decision]:
+        """The run was cancelled from outside; it is over when the decisions, if any, are carried out."""
         self.journal.status("CANCELLED")
-        self.phase = Phase.ENDED
+        self._stop("the run was cancelled.")
+        self._cancelled = True
+        return self._decide()
 
     def receive(self, fact: Fact) -> list[Decision]:
         """Take a fact, return the decisions that follow from it."""
@@ -108,6 +111,9 @@ class Engine:
             case Committed(outcome):
                 self._recorder.settle(outcome)
         self._judge()
+        return self._decide()
+
+    def _decide(self) -> list[Decision]:
         self._mirror()
         self._conclude()
         decisions, self._decisions = [*self._inbox.take_answers(), *self._decisions], []
@@ -299,11 +305,17 @@ class Engine:
             )
 
     def _fail_with(self, error_type: str, message: str) -> None:
-        details = wire.ErrorDetails(error_type=error_type, message=message)
+        shown = message if self._graph.shows_error_messages else error_type  # as MAF's WorkflowErrorDetails does
+        details = wire.ErrorDetails(error_type=error_type, message=shown)
         self._fail(wire.Failure(error_type=error_type, message=message, details=details))
 
     def _fail(self, failure: wire.Failure) -> None:
         self.journal.fail(failure.details)
+        self._failure = failure
+        self._stop("the run failed.")
+
+    def _stop(self, reason: str) -> None:
+        """Leave the superstep under way, if any, without its outcome."""
         self.phase = Phase.ENDING
         self._own = None
         if self._carrier is not None:  # whether it wrote its records is not known, and writing them again is harmless
@@ -311,14 +323,13 @@ class Engine:
             self._recorder.settle(None)
         if self._superstep is not None and self._accepted:
             self._keep_responses()
-        self._inbox.refuse_all("the run failed.")
-        self._failure = failure
+        self._inbox.refuse_all(reason)
 
     def _keep_responses(self) -> None:
-        """Record the responses that were accepted while the failed superstep ran, on what it found.
+        """Record the responses that were accepted while the abandoned superstep ran, on what it found.
 
         Their senders were promised a checkpoint; a resume from it has the superstep and the responses before it. A
-        response to a request that the failed superstep made goes with the request.
+        response to a request that this superstep made goes with the request.
         """
         self._set_buffers(self._before.buffers)
         for request_id in [one for one in self._requests if one not in self._before.requests]:
@@ -389,6 +400,8 @@ class Engine:
         """End the run once the blob store has every checkpoint."""
         if self.phase is Phase.ENDING and not self.lineage.unmirrored:
             self.phase = Phase.ENDED
+            if self._cancelled:
+                return
             result = self.journal.result(self._iteration, self.lineage.head or "")
             self._decisions.append(Finish(result) if self._failure is None else Fail(self._failure))
 

@@ -11,13 +11,14 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 
 from temporal_adapter import wire
+from temporal_adapter.converter import ordered_json
 from temporal_adapter.failures import failure_of
 from temporal_adapter.pool import UnknownExecutor
 from temporal_adapter.values import DecodeError, EncodeError
 from temporal_adapter.wire.names import executor_activity_type, service_activity_type
 
 from . import mirror
-from .context import Host
+from .context import Host, now
 from .deliver import deliver
 from .respond import respond
 from .seed import seed
@@ -60,7 +61,7 @@ def _define(
 ) -> Callable[..., Any]:
     async def run(data: Any) -> Any:
         try:
-            return wire.dump(await body(wire.load(shape, data)))
+            return ordered_json(wire.dump(await body(wire.load(shape, data))))
         except FailureError:
             raise
         except Exception as error:
@@ -80,4 +81,4 @@ async def _commit(host: Host, data: wire.CommitInput) -> wire.CommitResult:
         outcome = await mirror.write(host.stores().checkpoints, graph.description(), data.records)
     if outcome.error is not None:  # raised, so that Temporal shows it and tries again
         raise ApplicationError(outcome.error, type="StoreError")
-    return wire.CommitResult(records=outcome)
+    return wire.CommitResult(records=outcome, at=now())

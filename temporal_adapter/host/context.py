@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -12,6 +13,11 @@ from temporalio.exceptions import ApplicationError
 from temporal_adapter.pool import BuiltGraph, GraphPool
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
 from temporal_adapter.wire.names import GRAPH_CHANGED
+
+
+def now() -> str:
+    """Return the present time as results record it: ISO 8601 in UTC, to the microsecond."""
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.store import overlay
 
 from . import mirror
-from .context import Host, Stores
+from .context import Host, Stores, now
 from .outcome import ResultTable, result_events
 from .state import SharedState
 
@@ -133,6 +133,7 @@ async def _result(
         state=written,
         executor_state=executor_state,
         attributes=None if attributes is None else table.add(attributes),
+        at=now(),
         values=[await writer.raw(encoded) for encoded in table.encoded],
     )
 

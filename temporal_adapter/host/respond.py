@@ -16,7 +16,7 @@ from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.values import CoercionError, coerce_response
 
 from . import mirror
-from .context import Host, Stores
+from .context import Host, Stores, now
 
 
 async def respond(host: Host, data: wire.RespondInput) -> wire.RespondResult:
@@ -28,7 +28,8 @@ async def respond(host: Host, data: wire.RespondInput) -> wire.RespondResult:
             await _judge(graph, reader, writer, request, response)
             for request, response in zip(data.requests, data.responses, strict=True)
         ]
-        return wire.RespondResult(judgements=judgements, commit=await _commit(stores, graph, data, judgements))
+        commit = await _commit(stores, graph, data, judgements)
+        return wire.RespondResult(judgements=judgements, commit=commit, at=now())
 
 
 async def _judge(

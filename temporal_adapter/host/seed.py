@@ -18,7 +18,7 @@ from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.values import CoercionError, DecodeError, coerce_json
 
 from . import mirror
-from .context import Host
+from .context import Host, now
 
 INPUT_NOT_HANDLED = "InputNotHandled"
 """Error type of a run whose input no handler of the start executor accepts."""
@@ -54,20 +54,22 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
             state=state,
             executors=executors,
             commit=await mirror.write(stores.checkpoints, description, [record], mirror.own_rank()),
+            at=now(),
         )
 
 
 def _input(graph: BuiltGraph, data: wire.SeedInput) -> Any:
     start = graph.workflow.get_start_executor()
+    message, kind = data.message, "JSON"
     try:
-        message = data.message
         if data.options.encoding == "tagged":
             message = graph.input_codec.decode(message)
+            kind = type(message).__name__
             if start.can_handle(WorkflowMessage(data=message, source_id=INTERNAL_SOURCE_ID(start.id))):
                 return message
         return coerce_json(message, start.input_types)
     except (CoercionError, DecodeError) as error:
-        raise _not_handled(graph, str(error)) from error
+        raise _not_handled(graph, f"it is {kind}, and {error}") from error
 
 
 def _entry_message(graph: BuiltGraph, data: Any) -> WorkflowMessage:

@@ -16,6 +16,7 @@ Bytes enter and leave through `_write` and `_read` only. A codec that encrypts t
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import uuid
@@ -33,6 +34,8 @@ from .errors import MissingObject, StoreError
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta  # obstore has it for type checkers only
+
+_PROBE_SECONDS = 20.0  # some file systems, such as /proc, let a write hang for ever
 
 _FIX_LOCAL = "Give a directory that this process can create and write to."
 _FIX_REMOTE = "Check that the bucket exists and that the credentials may read, write, list and delete objects."
@@ -142,12 +145,20 @@ class BlobStore:
         """
         name = f"probe-{uuid.uuid4().hex}"
         try:
-            await self.put(name, b"probe")
-            await self.get(name)
-            await self.delete(name)
+            await asyncio.wait_for(self._try_out(name), _PROBE_SECONDS)
+        except asyncio.TimeoutError as error:
+            raise StoreError(
+                f"The blob store {self._url} cannot be used: it did not answer within {_PROBE_SECONDS:.0f} seconds. "
+                f"{self._fix}"
+            ) from error
         except StoreError as error:
             reason = _reason(error.__cause__ or error)
             raise StoreError(f"The blob store {self._url} cannot be used: {reason}. {self._fix}") from error
+
+    async def _try_out(self, name: str) -> None:
+        await self.put(name, b"probe")
+        await self.get(name)
+        await self.delete(name)
 
     async def _write(self, name: str, data: bytes, mode: Literal["create", "overwrite"]) -> bool:
         with self._errors("write", name):

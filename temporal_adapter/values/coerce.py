@@ -19,6 +19,7 @@ from .errors import CoercionError, EncodeError
 from .typenames import encode_type, type_name
 
 _SHORT = 400  # characters of a JSON schema, or of the data, that a message may hold
+_SHOWN_FAULTS = 5  # of a validation error
 _UNCHECKED: tuple[Any, ...] = (Any, object)
 
 
@@ -50,7 +51,7 @@ def coerce_json(data: Any, types: Sequence[Any]) -> Any:
             return value
     if len(checked) < len(types):
         return data
-    raise CoercionError(f"{_describe(data)} is none of the accepted types: {_accepted(types)}.")
+    raise CoercionError(f"{_describe(data)} is none of the accepted types: {_accepted(types)}.{_faults(data, checked)}")
 
 
 def coerce_response(data: Any, response_type: Any, request_id: str) -> Any:
@@ -75,6 +76,7 @@ def coerce_response(data: Any, response_type: Any, request_id: str) -> Any:
         return value
     raise CoercionError(
         f"the response to request {request_id} must be {_accepted([response_type])}; {_describe(data)} is not."
+        f"{_faults(data, [response_type])}"
     )
 
 
@@ -112,6 +114,21 @@ def _validate(data: Any, expression: Any) -> tuple[bool, Any]:
         return True, adapter.validate_json(json.dumps(data), strict=True)
     except Exception:  # of building a schema, of validation, and of validators that users wrote
         return False, None
+
+
+def _faults(data: Any, expressions: Sequence[Any]) -> str:
+    """Return what validation finds wrong, field by field, when there is one type with fields that the data could be."""
+    if len(expressions) != 1 or not isinstance(data, dict):
+        return ""
+    try:
+        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(expressions[0])
+        adapter.validate_json(json.dumps(data), strict=True)
+    except pydantic.ValidationError as error:
+        faults = [f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in error.errors()]
+        return f" {'; '.join(faults[:_SHOWN_FAULTS])}."
+    except Exception:  # of building a schema
+        return ""
+    return ""
 
 
 def _describe(data: Any) -> str:

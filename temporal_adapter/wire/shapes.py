@@ -123,6 +123,7 @@ class Graph(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     start_executor_id: str
     executors: list[str]
     max_iterations: int
+    shows_error_messages: bool = True  # MAF's setting SENSITIVE_DATA_ENABLED, which its error events follow
     fan_ins: dict[str, FanIn] = {}
 
 
@@ -204,6 +205,7 @@ class SeedResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     state: dict[str, Value] = {}
     executors: dict[str, Value] = {}
     commit: CommitOutcome
+    at: str  # when it was done; recorded here, since a workflow has no clock that a replay shows the same
 
 
 class DeliveryInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -234,7 +236,7 @@ class SentMessage(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 class ResultEvent(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """An event in a result; payloads are indexes into the result's `values`.
 
-    An `executor_invoked` event has no payload here: it is the delivery's own input.
+    MAF's own `executor_invoked` has no payload here: it is the delivery's input.
     """
 
     type: str
@@ -255,6 +257,7 @@ class DeliveryResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     state: dict[str, int | None] = {}
     executor_state: int | None = None  # None: unchanged
     attributes: int | None = None  # None: unchanged
+    at: str
     records: CommitOutcome | None = None
     own: CommitOutcome | None = None
 
@@ -296,6 +299,7 @@ class RespondInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
 class RespondResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     judgements: list[Judgement]
+    at: str
     commit: CommitOutcome | None = None  # of the response-entry checkpoint
 
 
@@ -306,6 +310,7 @@ class CommitInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
 class CommitResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     records: CommitOutcome
+    at: str
 
 
 # --- what clients see ---------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ ONLY: dict[str, set[str]] = {
     "converter": set(),
     "store": {"wire"},
     "engine": {"wire"},
-    "workflow": {"engine", "wire"},
+    "workflow": {"converter", "engine", "wire"},
 }
 
 WITHOUT_MAF = {"wire", "store", "engine", "workflow", "converter", "__init__"}

@@ -27,7 +27,9 @@ class Host:
             header=data.header, snapshot=wire.Snapshot(changes=wire.Changes()), messages=[message]
         )
         routed = wire.RoutedMessage(message=message, routes=[_internal(START)])
-        return wire.SeedResult(graph=self.script.graph, message=routed, commit=self.blobs.write([record]))
+        return wire.SeedResult(
+            at="2026-01-01T00:00:00+00:00", graph=self.script.graph, message=routed, commit=self.blobs.write([record])
+        )
 
     def deliver(self, data: wire.DeliveryInput) -> wire.DeliveryResult | wire.Failure:
         records = self.blobs.write(data.records) if data.records else None
@@ -74,6 +76,7 @@ class Host:
         memory = index(doing.memory)
         hookless = self.script.keeps_attributes(executor)
         return wire.DeliveryResult(
+            at="2026-01-01T00:00:00+00:00",
             messages=messages,
             events=[
                 wire.ResultEvent(type="executor_invoked", executor_id=executor),
@@ -108,7 +111,7 @@ class Host:
         ]
         accepted = [judgement for judgement in judgements if judgement.message is not None]
         if data.header is None or data.snapshot is None or not accepted:
-            return wire.RespondResult(judgements=judgements)
+            return wire.RespondResult(at="2026-01-01T00:00:00+00:00", judgements=judgements)
         changes = data.snapshot.changes
         requests = {**changes.requests, **dict.fromkeys(judgement.request_id for judgement in accepted)}
         record = wire.CheckpointRecord(
@@ -116,7 +119,9 @@ class Host:
             snapshot=wire.Snapshot(base=data.snapshot.base, changes=wire.replace(changes, requests=requests)),
             messages=[judgement.message.message for judgement in accepted if judgement.message is not None],
         )
-        return wire.RespondResult(judgements=judgements, commit=self.blobs.write([record]))
+        return wire.RespondResult(
+            at="2026-01-01T00:00:00+00:00", judgements=judgements, commit=self.blobs.write([record])
+        )
 
     def _judge(self, request: wire.Request, response: wire.Response) -> wire.Judgement:
         assert request.request_id == response.request_id

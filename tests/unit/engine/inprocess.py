@@ -183,7 +183,9 @@ class _Driver:
         record = wire.CheckpointRecord(
             header=header, snapshot=wire.Snapshot(changes=wire.Changes()), messages=[routed.message]
         )
-        return wire.SeedResult(graph=graph, message=routed, commit=self.blobs.write([record]))
+        return wire.SeedResult(
+            at="2026-01-01T00:00:00+00:00", graph=graph, message=routed, commit=self.blobs.write([record])
+        )
 
     async def deliver(self, index: int, data: wire.DeliveryInput) -> Fact:
         records = self.blobs.write(data.records) if data.records else None
@@ -219,6 +221,7 @@ class _Driver:
         state.commit()
         after = state.export_state()
         return wire.DeliveryResult(
+            at="2026-01-01T00:00:00+00:00",
             messages=[
                 wire.SentMessage(data=index(one.data), target_id=one.target_id, routes=await self.router.route(one))
                 for one in sent
@@ -275,7 +278,7 @@ class _Driver:
             )
             routed = await self.routed(message, request)
             judgements.append(wire.Judgement(request_id=request.request_id, message=routed))
-        return wire.RespondResult(judgements=judgements)
+        return wire.RespondResult(at="2026-01-01T00:00:00+00:00", judgements=judgements)
 
     # --- what it came to ---
 

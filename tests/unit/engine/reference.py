@@ -157,6 +157,10 @@ def follow(script: Script, first: Any, responses_at: Mapping[int, Sequence[tuple
             return course
         if run.iteration >= script.max_iterations:
             course.failures.append(f"Runner did not converge after {script.max_iterations} iterations.")
+        before = {key: list(held) for key, held in run.buffers.items()}
         if course.failures or not run.superstep():
+            run.buffers.update(before)
+            if len(course.moments) in responses_at:  # accepted while the failed superstep ran: not lost with it
+                run.answer(responses_at[len(course.moments)])
             course.end = "FAILED"
             return course

@@ -41,7 +41,7 @@ def seeded(graph: wire.Graph = GRAPH, commit: wire.CommitOutcome | None = None) 
     message = wire.Message(source_id="internal:start", data=text("input"), target_id="start")
     routes = [wire.Route(group=0, targets=["start"], source_ids=["internal:start"])]
     routed = wire.RoutedMessage(message=message, routes=routes)
-    seed = wire.SeedResult(graph=graph, message=routed, commit=commit or WRITTEN)
+    seed = wire.SeedResult(at="2026-01-01T00:00:00+00:00", graph=graph, message=routed, commit=commit or WRITTEN)
     return engine, engine.receive(Seeded(seed))
 
 
@@ -51,7 +51,7 @@ def text(words: str) -> wire.Value:
 
 def sending(*routes: wire.Route, own: wire.CommitOutcome | None = WRITTEN) -> wire.DeliveryResult:
     sent = [wire.SentMessage(data=0, routes=[route]) for route in routes]
-    return wire.DeliveryResult(values=[text("sent")], messages=sent, own=own)
+    return wire.DeliveryResult(at="2026-01-01T00:00:00+00:00", values=[text("sent")], messages=sent, own=own)
 
 
 def forked() -> Engine:
@@ -89,7 +89,10 @@ def test_nothing_of_a_sibling_that_finishes_after_a_failure_is_merged() -> None:
     before, headers = list(engine.journal.events), list(engine.lineage.headers)
 
     late = wire.DeliveryResult(
-        values=[text("late")], events=[wire.ResultEvent(type="output", data=0)], state={"key": 0}
+        at="2026-01-01T00:00:00+00:00",
+        values=[text("late")],
+        events=[wire.ResultEvent(type="output", data=0)],
+        state={"key": 0},
     )
 
     assert engine.receive(DeliveryFinished(2, late)) == []

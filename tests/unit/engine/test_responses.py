@@ -179,7 +179,9 @@ def test_a_request_made_again_with_the_id_of_an_answered_one_can_be_answered() -
     owner.feed(owner.running.pop("judge")())
     delivery = next(decision for decision in owner.decisions[-1] if isinstance(decision, Deliver))
 
-    again = wire.DeliveryResult(events=[wire.ResultEvent(type="request_info", request=asked)])
+    again = wire.DeliveryResult(
+        at="2026-01-01T00:00:00+00:00", events=[wire.ResultEvent(type="request_info", request=asked)]
+    )
     owner.busy.clear()
     owner.running = {"again": lambda: DeliveryFinished(delivery.index, again)}
     settle(owner)

@@ -1,0 +1,67 @@
+"""Workers for tests: one line starts a worker that has a graph, in the test's own process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from agent_framework import Workflow
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from temporal_adapter import AgentFrameworkPlugin, BlobStore, DurableRun, DurableWorkflow
+
+
+def with_plugin(client: Client, plugin: Any) -> Client:
+    """Return a client on the same connection that has the plugin attached."""
+    return Client(**{**client.config(), "plugins": [plugin]})
+
+
+@asynccontextmanager
+async def serving(
+    client: Client,
+    task_queue: str,
+    factory: Callable[[], Workflow],
+    *,
+    store: BlobStore | None = None,
+    max_cached_workflows: int = 1000,
+    **plugin_options: Any,
+) -> AsyncIterator[DurableWorkflow]:
+    """A worker that has one graph runs while the block is open; yields the graph's `DurableWorkflow`."""
+    store = store or BlobStore("memory://")
+    plugin = AgentFrameworkPlugin([factory], checkpoint_store=store, **plugin_options)
+    attached = with_plugin(client, plugin)
+    async with Worker(attached, task_queue=task_queue, max_cached_workflows=max_cached_workflows):
+        yield DurableWorkflow(attached, factory().name, task_queue=task_queue, checkpoint_store=store)
+
+
+async def until(met: Callable[[], Awaitable[Any]], *, seconds: float = 30.0) -> Any:
+    """Await until a condition is met; return what it answered.
+
+    Raises:
+        TimeoutError: It was not met in time.
+    """
+
+    async def ask() -> Any:
+        while not (answer := await met()):  # noqa: ASYNC110 - the server's state cannot be awaited, only looked at
+            await asyncio.sleep(0.02)
+        return answer
+
+    return await asyncio.wait_for(ask(), seconds)
+
+
+async def pending(run: DurableRun, count: int = 1) -> list[Any]:
+    """Await until the run is parked on at least so many requests, all its checkpoints mirrored; return the requests."""
+
+    async def parked() -> bool:
+        status = await run.status()
+        return (
+            status.state.value == "IDLE_WITH_PENDING_REQUESTS"
+            and status.pending_requests >= count
+            and not status.unmirrored_checkpoints
+        )
+
+    await until(parked)
+    return await run.pending_requests()

@@ -1,0 +1,120 @@
+"""The command line of the generic worker: what it accepts, and what it says when something is wrong.
+
+    python -m workers --workflow package.module:factory --task-queue NAME
+
+A problem that a person can mend is one line that names it; a stack trace means a bug.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+import click
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from temporal_adapter import AgentFrameworkPlugin, ConfigurationError, StoreError
+from temporal_adapter.definitions import WorkflowSource, define
+from temporal_adapter.plugin import DEFAULT_CHECKPOINT_STORE
+from workers import process
+from workers.connection import ConnectionFailed, connect
+from workers.factories import FactoryNotFound, described, find_factory
+
+_GRACEFUL_SHUTDOWN = timedelta(seconds=10)  # for activities under way; what they leave, another worker repeats
+
+
+class _Factory(click.ParamType):
+    name = "package.module:factory"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> WorkflowSource:
+        try:
+            return find_factory(value)
+        except FactoryNotFound as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command()
+@click.option(
+    "--workflow",
+    "workflows",
+    type=_Factory(),
+    multiple=True,
+    required=True,
+    help="A function that builds a workflow. Repeat the option for more.",
+)
+@click.option("--task-queue", required=True, metavar="NAME", help="The Temporal task queue to serve.")
+@click.option(
+    "--checkpoint-store",
+    default=DEFAULT_CHECKPOINT_STORE,
+    show_default=True,
+    metavar="URL",
+    help="Where checkpoints go: a path or URL. All workers of a task queue must use the same.",
+)
+@click.option(
+    "--max-concurrent-activities",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many executors run at a time, at most.  [default: Temporal's]",
+)
+@click.option("--profile", metavar="NAME", help="A profile of Temporal's configuration file.")
+def main(
+    workflows: Sequence[WorkflowSource],
+    task_queue: str,
+    checkpoint_store: str,
+    max_concurrent_activities: int | None,
+    profile: str | None,
+) -> None:
+    """Serve Microsoft Agent Framework workflows on a Temporal task queue, until SIGINT or SIGTERM.
+
+    The server is the one that the TEMPORAL_* environment variables and Temporal's configuration file name.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        names = [definition.name for definition in define(workflows)]
+        plugin = AgentFrameworkPlugin(workflows, checkpoint_store=checkpoint_store)
+    except (ConfigurationError, StoreError) as error:
+        raise click.ClickException(str(error)) from error
+    except Exception as error:  # whatever a user's factory raises
+        raise click.ClickException(f"a workflow cannot be built: {described(error)}") from error
+
+    async def serve() -> int:
+        try:
+            client = await connect(profile, plugins=[plugin])
+            worker = Worker(
+                client,
+                task_queue=task_queue,
+                max_concurrent_activities=max_concurrent_activities,
+                graceful_shutdown_timeout=_GRACEFUL_SHUTDOWN,
+            )
+            await _run(worker, _greeting(names, client, task_queue, checkpoint_store))
+        except (ConnectionFailed, StoreError) as error:
+            click.echo(f"Error: {error}", err=True)
+            return 1
+        return 0
+
+    raise SystemExit(process.exit_code(serve(), interrupted=lambda _: 0))
+
+
+async def _run(worker: Worker, greeting: str) -> None:
+    """Run the worker to its end; print the greeting once it serves."""
+
+    async def greet() -> None:
+        while not worker.is_running:  # noqa: ASYNC110  # the SDK has no event for it
+            await asyncio.sleep(0.01)
+        click.echo(greeting)
+
+    greeter = asyncio.create_task(greet())
+    try:
+        await worker.run()
+    finally:
+        greeter.cancel()
+
+
+def _greeting(names: Sequence[str], client: Client, task_queue: str, checkpoint_store: str) -> str:
+    return (
+        f"Serving {', '.join(names)} on task queue {task_queue!r} at {client.service_client.config.target_host} "
+        f"(namespace {client.namespace!r}); checkpoints in {checkpoint_store}."
+    )

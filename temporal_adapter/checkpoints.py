@@ -46,7 +46,7 @@ class BlobCheckpointStorage:
         types: Iterable[type] = (),
         allow_pickle: bool = True,
     ) -> None:
-        blobs = store if isinstance(store, BlobStore) else BlobStore(store)
+        blobs = BlobStore.of(store)
         self._codec = graph_codec(workflow, types, allow_pickle)
         self._values = ValueStore(blobs, namespace)
         self._checkpoints = CheckpointStore(blobs, namespace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from agent_framework import WorkflowEvent, WorkflowEventSource, WorkflowMessage
 
@@ -16,10 +16,18 @@ REQUEST_INLINE_LIMIT = 64 * 1024
 """Bytes of a request's data up to which it travels inline, so that people can read it by a query."""
 
 
-class Reader:
-    """Decodes values of one graph."""
+class Values(Protocol):
+    """Where values are that are not inline: a `ValueStore`, or a client's stand-in for one."""
 
-    def __init__(self, codec: Codec, values: ValueStore) -> None:
+    async def resolve(self, value: wire.Value) -> Any:
+        """Return the tagged JSON of a value."""
+        ...
+
+
+class Reader:
+    """Decodes values of one graph, or of a client that knows none."""
+
+    def __init__(self, codec: Codec, values: Values) -> None:
         self._codec = codec
         self._values = values
 

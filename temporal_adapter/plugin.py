@@ -64,7 +64,7 @@ class AgentFrameworkPlugin(SimplePlugin):
     ) -> None:
         definitions = define(workflows)
         options = _ActivityOptions(definitions, default_activity_options, activity_options or {})
-        self._blobs = checkpoint_store if isinstance(checkpoint_store, BlobStore) else BlobStore(checkpoint_store)
+        self._blobs = BlobStore.of(checkpoint_store)
         types = tuple(types)
         hosts = [
             Host(one.name, GraphPool(one.factory, types=types, allow_pickle=allow_pickle), self._blobs)

@@ -13,18 +13,33 @@ from agent_framework import (
 )
 
 from temporal_adapter import wire
-from temporal_adapter.store import ValueStore
-from temporal_adapter.values import Codec
+from temporal_adapter.payload import Reader
 
 from .errors import ValueUnavailable
 
 
-class EventReader:
-    """Decodes events; values that are in the blob store are fetched, if it is known."""
+class NoStore:
+    """Stands in for the blob store in a client that was not told where it is."""
 
-    def __init__(self, codec: Codec, values: ValueStore | None) -> None:
-        self._codec = codec
-        self._values = values
+    async def resolve(self, value: wire.Value) -> Any:
+        """Return an inline value.
+
+        Raises:
+            ValueUnavailable: It is in the store.
+        """
+        if value.ref is not None:
+            raise ValueUnavailable(
+                f"A value of {value.size} bytes is in the blob store. Tell the client where that is: "
+                "DurableWorkflow(..., checkpoint_store=<the store the workers use>)."
+            )
+        return value.inline
+
+
+class EventReader:
+    """Decodes events."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
     async def event(self, event: wire.Event) -> WorkflowEvent[Any]:
         """Return a MAF event with its typed payload."""
@@ -42,32 +57,15 @@ class EventReader:
 
     async def request(self, request: wire.Request) -> WorkflowEvent[Any]:
         """Return a MAF `request_info` event with its typed payload."""
-        return WorkflowEvent(
-            "request_info",
-            await self._value(request.data),
-            origin=WorkflowEventSource(request.origin),
-            request_id=request.request_id,
-            source_executor_id=request.source_executor_id,
-            request_type=self._codec.decode_type(request.request_type),
-            response_type=self._codec.decode_type(request.response_type),
-        )
+        return await self._reader.request(request)
 
     async def _data(self, event: wire.Event) -> Any:
         if event.items is not None:
-            return [await self._value(item) for item in event.items]
+            return [await self._reader.value(item) for item in event.items]
         if event.data is not None:
-            return await self._value(event.data)
+            return await self._reader.value(event.data)
         # MAF gives `executor_failed` its details as data too.
         return _details(event.details) if event.type == "executor_failed" and event.details is not None else None
-
-    async def _value(self, value: wire.Value) -> Any:
-        if self._values is None and value.ref is not None:
-            raise ValueUnavailable(
-                f"A value of {value.size} bytes is in the blob store. Tell the client where that is: "
-                "DurableWorkflow(..., checkpoint_store=<the store the workers use>)."
-            )
-        encoded = value.inline if self._values is None else await self._values.resolve(value)
-        return self._codec.decode(encoded)
 
 
 def run_result(events: list[WorkflowEvent[Any]]) -> WorkflowRunResult:

@@ -9,10 +9,11 @@ from temporalio.client import Client
 
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
+from temporal_adapter.payload import Reader
 from temporal_adapter.store import BlobStore, ValueStore
 from temporal_adapter.values import client_codec
 
-from .reading import EventReader
+from .reading import EventReader, NoStore
 from .run import DurableRun
 
 
@@ -33,12 +34,9 @@ class DurableWorkflow:
         self._client = client
         self._name = name
         self._task_queue = task_queue
-        values: ValueStore | None = None
-        if checkpoint_store is not None:
-            blobs = checkpoint_store if isinstance(checkpoint_store, BlobStore) else BlobStore(checkpoint_store)
-            values = ValueStore(blobs, client.namespace)
         self._codec = client_codec()
-        self._reader = EventReader(self._codec, values)
+        values = NoStore() if checkpoint_store is None else ValueStore(BlobStore.of(checkpoint_store), client.namespace)
+        self._reader = EventReader(Reader(self._codec, values))
 
     async def start(self, message: Any, *, id: str | None = None, **start_options: Any) -> DurableRun:
         """Start a run.

@@ -63,6 +63,15 @@ class BlobStore:
         except (BaseError, OSError, ValueError) as error:
             raise StoreError(f"The blob store {self._url} cannot be opened: {_reason(error)}. {self._fix}") from error
 
+    @classmethod
+    def of(cls, store: str | os.PathLike[str] | BlobStore) -> BlobStore:
+        """Return the store of a path or URL, or the one that was given.
+
+        Raises:
+            StoreError: As the constructor.
+        """
+        return store if isinstance(store, BlobStore) else cls(store)
+
     @property
     def url(self) -> str:
         """The URL, without user information and query: fit for messages."""

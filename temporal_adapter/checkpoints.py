@@ -161,14 +161,7 @@ class BlobCheckpointStorage:
         changes = wire.Changes(
             state=dict(await writer.values(state, "state")),
             executors=dict(await writer.values({key: one for key, one in executors.items() if one}, "executor state")),
-            buffers={
-                key: [
-                    await writer.message(message, f"fan-in buffer {key}")
-                    for buffered in buffer[FAN_IN_BUFFER_KEY].values()
-                    for message in buffered
-                ]
-                for key, buffer in buffers.items()
-            },
+            buffers={key: await _buffered(writer, key, buffer) for key, buffer in buffers.items()},
             requests={
                 key: await writer.request(event) for key, event in checkpoint.pending_request_info_events.items()
             },
@@ -185,6 +178,11 @@ class BlobCheckpointStorage:
             snapshot=wire.Snapshot(changes=changes),
             messages=[await writer.message(message, f"message from {message.source_id!r}") for message in messages],
         )
+
+
+async def _buffered(writer: Writer, key: str, buffer: dict[str, Any]) -> list[wire.Message]:
+    messages = [message for buffered in buffer[FAN_IN_BUFFER_KEY].values() for message in buffered]
+    return [await writer.message(message, f"fan-in buffer {key}") for message in messages]
 
 
 def _kind(iteration: int, messages: list[WorkflowMessage]) -> wire.CheckpointKind:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from bench import report
 from bench.driver import NotMeasured, measure
-from workers import process
+from temporal_adapter import process
 from workers.dev_server import DevServerError
 
 RESULTS = Path(__file__).with_name("results.json")

@@ -15,7 +15,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from bench.sides import Side
-from workers import process
+from temporal_adapter import process
 
 READY = "ready"
 

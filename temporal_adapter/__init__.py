@@ -18,12 +18,14 @@ if TYPE_CHECKING:
         CheckpointInfo,
         DurableRun,
         DurableWorkflow,
+        NoWorker,
         ResponseRefused,
         RunNotFound,
         RunStatus,
         UnknownWorkflow,
         ValueUnavailable,
     )
+    from .connection import ConnectionFailed, connect
     from .definitions import ConfigurationError
     from .plugin import AgentFrameworkPlugin
     from .store import BlobStore, StoreError
@@ -36,12 +38,14 @@ _HOMES = {
         "CheckpointInfo",
         "DurableRun",
         "DurableWorkflow",
+        "NoWorker",
         "ResponseRefused",
         "RunNotFound",
         "RunStatus",
         "UnknownWorkflow",
         "ValueUnavailable",
     ),
+    "connection": ("ConnectionFailed", "connect"),
     "definitions": ("ConfigurationError",),
     "plugin": ("AgentFrameworkPlugin",),
     "store": ("BlobStore", "StoreError"),
@@ -56,16 +60,23 @@ __all__ = [
     "BlobStore",
     "CheckpointInfo",
     "ConfigurationError",
+    "ConnectionFailed",
     "DurableRun",
     "DurableWorkflow",
+    "NoWorker",
     "ResponseRefused",
     "RunNotFound",
     "RunStatus",
     "StoreError",
     "UnknownWorkflow",
     "ValueUnavailable",
+    "connect",
     "workflow_type",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> Any:

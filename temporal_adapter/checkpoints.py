@@ -12,7 +12,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from agent_framework import Workflow, WorkflowCheckpoint, WorkflowCheckpointException, WorkflowMessage
+from agent_framework import (
+    InMemoryCheckpointStorage,
+    Workflow,
+    WorkflowCheckpoint,
+    WorkflowCheckpointException,
+    WorkflowMessage,
+)
 
 from temporal_adapter import wire
 from temporal_adapter.maf import EDGE_STATE_KEY, EXECUTOR_STATE_KEY, FAN_IN_BUFFER_KEY, MessageType
@@ -32,6 +38,7 @@ class BlobCheckpointStorage:
         workflow: The workflow whose checkpoints these are: its graph declares the types that may be stored.
         namespace: The Temporal namespace of the runs.
         workflow_id: Show only the checkpoints of this Temporal workflow id; new ones are saved under it.
+        read_only: Keep what is saved in memory: a run that is resumed for a look adds nothing to the store.
         types: Further classes that may be stored.
         allow_pickle: Whether pickled values of declared types may be read and written.
     """
@@ -43,6 +50,7 @@ class BlobCheckpointStorage:
         workflow: Workflow,
         namespace: str = DEFAULT_NAMESPACE,
         workflow_id: str | None = None,
+        read_only: bool = False,
         types: Iterable[type] = (),
         allow_pickle: bool = True,
     ) -> None:
@@ -52,6 +60,7 @@ class BlobCheckpointStorage:
         self._checkpoints = CheckpointStore(blobs, namespace)
         self._reader = Reader(self._codec, self._values)
         self._workflow_id = workflow_id
+        self._scratch = InMemoryCheckpointStorage() if read_only else None
         self._executor_ids = list(workflow.executors)
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
@@ -60,6 +69,8 @@ class BlobCheckpointStorage:
         Raises:
             WorkflowCheckpointException: It cannot be encoded, or the store cannot be written.
         """
+        if self._scratch is not None:
+            return await self._scratch.save(checkpoint)
         graph = wire.Graph(
             name=checkpoint.workflow_name,
             signature=checkpoint.graph_signature_hash,
@@ -86,6 +97,8 @@ class BlobCheckpointStorage:
             manifest = await self._checkpoints.load_by_id(checkpoint_id)
             if manifest is not None:
                 return await self._checkpoint(manifest)
+            if self._scratch is not None:
+                return await self._scratch.load(checkpoint_id)
         except (StoreError, DecodeError) as error:
             raise WorkflowCheckpointException(f"Checkpoint {checkpoint_id} cannot be loaded: {error}") from error
         raise WorkflowCheckpointException(f"No checkpoint found with ID {checkpoint_id}")
@@ -111,7 +124,13 @@ class BlobCheckpointStorage:
         return await self._checkpoint(max(heads, key=lambda head: datetime.fromisoformat(head.header.timestamp)))
 
     async def delete(self, checkpoint_id: str) -> bool:
-        """Delete a checkpoint; return whether there was one."""
+        """Delete a checkpoint; return whether there was one.
+
+        Raises:
+            WorkflowCheckpointException: The storage is read-only.
+        """
+        if self._scratch is not None:
+            raise WorkflowCheckpointException(f"Checkpoint {checkpoint_id} is not deleted: the storage is read-only.")
         return await self._checkpoints.delete(checkpoint_id)
 
     # --- to and from MAF's class ----------------------------------------------------------------------------

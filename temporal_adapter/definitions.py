@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,10 @@ def _build(factory: Callable[[], Any], label: str) -> Workflow:
     if not callable(factory):
         raise ConfigurationError(f"{label} is neither a Workflow nor a factory that builds one.")
     built = factory()
+    if inspect.isawaitable(built):
+        raise ConfigurationError(
+            f"The factory {label} is async. A factory is a plain function that returns a Workflow."
+        )
     if not isinstance(built, Workflow):
         raise ConfigurationError(
             f"The factory {label} returned {type(built).__name__}, not a Workflow; does it miss .build()?"

@@ -12,8 +12,8 @@ from temporal_adapter.maf import MessageType
 from temporal_adapter.store import INLINE_BUDGET, Spill, ValueStore
 from temporal_adapter.values import Codec
 
-REQUEST_INLINE_LIMIT = 64 * 1024
-"""Bytes of a request's data up to which it travels inline, so that people can read it by a query."""
+READABLE_INLINE_LIMIT = 64 * 1024
+"""Bytes of a request's data, or an output, up to which it travels inline, so that anybody can read it."""
 
 
 class Values(Protocol):
@@ -70,7 +70,7 @@ class Writer:
     def __init__(self, codec: Codec, values: ValueStore, *, inline_budget: int = INLINE_BUDGET) -> None:
         self._codec = codec
         self._spill = Spill(values, budget=inline_budget)
-        self._requests = Spill(values, inline_limit=REQUEST_INLINE_LIMIT, budget=4 * REQUEST_INLINE_LIMIT)
+        self._readable = Spill(values, inline_limit=READABLE_INLINE_LIMIT, budget=4 * READABLE_INLINE_LIMIT)
 
     async def value(self, obj: Any, path: str) -> wire.Value:
         """Return an object as a value; `path` names it in errors."""
@@ -83,6 +83,10 @@ class Writer:
     async def raw(self, encoded: Any) -> wire.Value:
         """Return JSON that is encoded already as a value."""
         return await self._spill.encode(encoded)
+
+    async def readable(self, encoded: Any) -> wire.Value:
+        """Return JSON that is encoded already as a value that people and other languages are to read."""
+        return await self._readable.encode(encoded)
 
     async def message(self, message: WorkflowMessage, path: str) -> wire.Message:
         """Return a MAF message as a shape."""
@@ -103,7 +107,7 @@ class Writer:
         return wire.Request(
             request_id=event.request_id,
             source_executor_id=event.source_executor_id,
-            data=await self._requests.encode(self._codec.encode(event.data, path)),
+            data=await self._readable.encode(self._codec.encode(event.data, path)),
             request_type=self._codec.encode_type(event.request_type),
             response_type=self._codec.encode_type(event.response_type),
             origin=event.origin.value,

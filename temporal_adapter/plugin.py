@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from datetime import timedelta
 from typing import Any, cast
 
+from agent_framework import Workflow
+from temporalio.common import RetryPolicy
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
     Interceptor,
     Worker,
+    WorkerConfig,
     WorkflowInboundInterceptor,
     WorkflowInterceptorClassInput,
     WorkflowRunner,
@@ -54,7 +58,7 @@ class AgentFrameworkPlugin(SimplePlugin):
 
     def __init__(
         self,
-        workflows: Sequence[WorkflowSource],
+        workflows: WorkflowSource | Sequence[WorkflowSource],
         *,
         checkpoint_store: str | BlobStore = DEFAULT_CHECKPOINT_STORE,
         default_activity_options: ActivityConfig | None = None,
@@ -62,14 +66,16 @@ class AgentFrameworkPlugin(SimplePlugin):
         types: Iterable[type] = (),
         allow_pickle: bool = True,
     ) -> None:
-        definitions = define(workflows)
+        definitions = define([workflows] if isinstance(workflows, Workflow) or callable(workflows) else workflows)
         options = _ActivityOptions(definitions, default_activity_options, activity_options or {})
         self._blobs = BlobStore.of(checkpoint_store)
         types = tuple(types)
+        _check_types(types)
         hosts = [
             Host(one.name, GraphPool(one.factory, types=types, allow_pickle=allow_pickle), self._blobs)
             for one in definitions
         ]
+        self._workflow_types = [workflow_type(one.name) for one in definitions]
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
             "microsoft.AgentFrameworkPlugin",
             interceptors=[_OptionsInterceptor(options.for_activity)],
@@ -78,9 +84,22 @@ class AgentFrameworkPlugin(SimplePlugin):
                 for host, one in zip(hosts, definitions, strict=True)
                 for definition_activity in activities(host, one.executor_ids)
             ],
-            workflows=[workflow_type(one.name) for one in definitions],
+            workflows=self._workflow_types,
             workflow_runner=_pass_through,
         )
+
+    def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
+        """See base class.
+
+        Raises:
+            ConfigurationError: The worker has the plugin twice.
+        """
+        registered = cast("Mapping[str, Any]", config).get("workflows") or ()
+        if any(workflow in registered for workflow in self._workflow_types):
+            raise ConfigurationError(
+                "The worker has this AgentFrameworkPlugin twice: give it to the client or to the worker, not to both."
+            )
+        return super().configure_worker(config)
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
         """See base class. Checks first that the checkpoint store can be written.
@@ -127,7 +146,7 @@ class _ActivityOptions:
                 f"There are: {', '.join(known)}."
             )
         for name, config in [("default_activity_options", default or {}), *single.items()]:
-            _check_option_names(name, config)
+            _check_options(name, config)
         self._default = _merged(DEFAULT_ACTIVITY_CONFIG, default or {})
         self._single = {name: _merged(self._default, config) for name, config in single.items()}
 
@@ -136,13 +155,25 @@ class _ActivityOptions:
         return self._single.get(activity_type, self._default)
 
 
-def _check_option_names(name: str, config: Mapping[str, Any]) -> None:
+def _check_options(name: str, config: Mapping[str, Any]) -> None:
     unknown = [key for key in config if key not in ActivityConfig.__annotations__]
     if unknown:
         raise ConfigurationError(
             f"{name}: {', '.join(map(repr, unknown))} is no option of temporalio.workflow.ActivityConfig; "
             f"there are {', '.join(ActivityConfig.__annotations__)}."
         )
+    for key, value in config.items():
+        expected = timedelta if key.endswith("_timeout") else RetryPolicy if key == "retry_policy" else object
+        if value is not None and not isinstance(value, expected):
+            raise ConfigurationError(
+                f"{name}: {key!r} must be a {expected.__name__}, not {type(value).__name__} {value!r}."
+            )
+
+
+def _check_types(types: Sequence[Any]) -> None:
+    for one in types:
+        if not isinstance(one, type):
+            raise ConfigurationError(f"types: {one!r} is not a class. Pass classes, such as types=[Report].")
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> ActivityConfig:

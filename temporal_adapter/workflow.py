@@ -23,7 +23,7 @@ from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
+from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
@@ -181,6 +181,8 @@ class AgentFrameworkRun:
             case Answer(ticket, fates):
                 if ticket in self._awaited:
                     self._answers[ticket] = fates
+                else:
+                    self._log_refusals(fates)
             case Finish() | Fail():
                 self._conclusion = decision
 
@@ -218,7 +220,7 @@ class AgentFrameworkRun:
                 if not _is_wrong_worker(error):
                     raise
                 if pause == _WRONG_WORKER_PAUSE:
-                    self._engine.journal.warn(f"Executor {data.executor_id!r} waits for a worker: {error.cause}")
+                    self._warn(f"Executor {data.executor_id!r} waits for a worker: {error.cause}")
             await workflow.sleep(pause)
             pause = min(2 * pause, _WRONG_WORKER_PAUSE_MAX)
 
@@ -226,7 +228,7 @@ class AgentFrameworkRun:
         try:
             result = self._recorded(wire.RespondResult, await self._local("respond", decision.input))
         except FailureError as error:
-            reason = f"it could not be judged ({_failure_of(error).message}); send it again."
+            reason = f"it could not be judged ({_failure_of(error).message}). Send it again once that is mended."
             ids = [response.request_id for response in decision.input.responses]
             judgements = [wire.Judgement(request_id=one, refused=reason) for one in ids]
             result = wire.RespondResult(judgements=judgements, at=self._clock)
@@ -251,9 +253,23 @@ class AgentFrameworkRun:
         try:
             parsed = wire.parse_responses(responses)
         except wire.WireError as error:
-            self._engine.journal.warn(f"A respond signal was refused: {error}")
+            self._warn(f"A respond signal was refused: {error}")
             return
         self._receive(parsed)
+
+    @workflow.signal(dynamic=True)
+    def _unknown_signal(self, name: str, _: Sequence[RawValue]) -> None:
+        self._warn(f"Signal {name!r} is unknown, and was ignored; requests are answered by the signal 'respond'.")
+
+    def _log_refusals(self, fates: Sequence[Fate]) -> None:
+        for fate in fates:
+            if fate.refused is not None:
+                workflow.logger.warning("A response to request %r was refused: %s", fate.request_id, fate.refused)
+
+    def _warn(self, text: str) -> None:
+        """Show something that whoever sent a signal cannot be told: in the events and in the worker's log."""
+        self._engine.journal.warn(text)
+        workflow.logger.warning("%s", text)
 
     @workflow.update(name="respond", description="Answer pending requests; fails with the reason if refused.")
     async def _respond_update(self, responses: Any) -> Any:

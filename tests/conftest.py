@@ -14,13 +14,13 @@ from uuid import uuid4
 import pytest
 from temporalio.client import Client
 
-from workers import process
+from temporal_adapter import process
 from workers.dev_server import NAMESPACE, dev_server
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main() -> Generator[None, int, int]:
-    """Ends the process with pytest's own exit status, once all reports are written (see `workers.process`)."""
+    """Ends the process with pytest's own exit status, once all reports are written (see `temporal_adapter.process`)."""
     process.end(int((yield)))
 
 

@@ -16,11 +16,10 @@ import click
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from temporal_adapter import AgentFrameworkPlugin, ConfigurationError, StoreError
+from temporal_adapter import AgentFrameworkPlugin, ConfigurationError, StoreError, process
+from temporal_adapter.connection import ConnectionFailed, connect
 from temporal_adapter.definitions import WorkflowSource, define
 from temporal_adapter.plugin import DEFAULT_CHECKPOINT_STORE
-from workers import process
-from workers.connection import ConnectionFailed, connect
 from workers.factories import FactoryNotFound, described, find_factory
 
 _GRACEFUL_SHUTDOWN = timedelta(seconds=10)  # for activities under way; what they leave, another worker repeats
@@ -73,12 +72,10 @@ def main(
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
-        names = [definition.name for definition in define(workflows)]
+        names = [_name(workflow) for workflow in workflows]
         plugin = AgentFrameworkPlugin(workflows, checkpoint_store=checkpoint_store)
     except (ConfigurationError, StoreError) as error:
         raise click.ClickException(str(error)) from error
-    except Exception as error:  # whatever a user's factory raises
-        raise click.ClickException(f"a workflow cannot be built: {described(error)}") from error
 
     async def serve() -> int:
         try:
@@ -96,6 +93,18 @@ def main(
         return 0
 
     raise SystemExit(process.exit_code(serve(), interrupted=lambda _: 0))
+
+
+def _name(workflow: WorkflowSource) -> str:
+    """Return the name of a workflow, once it is known that it can be built."""
+    try:
+        [definition] = define([workflow])
+    except ConfigurationError:
+        raise
+    except Exception as error:  # whatever a user's factory raises
+        factory = getattr(workflow, "__qualname__", None) or repr(workflow)
+        raise click.ClickException(f"the factory {factory} cannot build its workflow: {described(error)}") from error
+    return definition.name
 
 
 async def _run(worker: Worker, greeting: str) -> None:

@@ -6,14 +6,27 @@ It imports the module and looks the attribute up; it never calls a factory.
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
+import sysconfig
+import traceback
+from pathlib import Path, PurePath
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from agent_framework import Workflow
 
+import temporal_adapter
 from temporal_adapter.definitions import WorkflowSource
+
+
+# Not the whole of `workers`: the example in it is a user's code like any other.
+_OURS = (
+    Path(temporal_adapter.__file__).parent,
+    Path(__file__),
+    Path(__file__).with_name("cli.py"),
+)
 
 
 class FactoryNotFound(Exception):
@@ -31,6 +44,9 @@ def find_factory(name: str) -> WorkflowSource:
     module_name, colon, attribute = name.partition(":")
     if not (module_name and colon and attribute):
         raise FactoryNotFound(f"{name!r} is not of the form package.module:factory, such as shop.orders:build_orders.")
+    if module_name.endswith(".py") or "/" in module_name:
+        dotted = ".".join(PurePath(module_name.removesuffix(".py")).parts)
+        raise FactoryNotFound(f"{module_name!r} is a file: name its module, without .py, as {dotted}:{attribute}.")
     module = _imported(module_name)
     if not hasattr(module, attribute):
         raise FactoryNotFound(f"module {module_name!r} has no {attribute!r}{_candidates(module)}")
@@ -38,6 +54,10 @@ def find_factory(name: str) -> WorkflowSource:
     if not isinstance(found, Workflow) and (not callable(found) or isinstance(found, type)):
         kind = "a class" if isinstance(found, type) else f"of type {type(found).__name__}"
         raise FactoryNotFound(f"{name!r} is {kind}, and not a function that builds a workflow{_candidates(module)}")
+    if inspect.iscoroutinefunction(found):
+        raise FactoryNotFound(
+            f"{name!r} is an async function; a factory is a plain one, `def`, that returns a Workflow."
+        )
     return cast(WorkflowSource, found)
 
 
@@ -58,14 +78,22 @@ def _imported(module_name: str) -> ModuleType:
 
 
 def described(error: Exception) -> str:
-    """Return an error of a user's code in one line: its type, message, and where it was raised."""
+    """Return an error of a user's code in one line: its type, message, and the line of theirs that led to it."""
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):  # names its file and line itself
         return text
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return text if traceback is None else f"{text} ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = next((frame for frame in reversed(frames) if _is_of_user(frame.filename)), frames[-1] if frames else None)
+    return text if frame is None else f"{text} ({frame.filename}:{frame.lineno})"
+
+
+def _is_of_user(filename: str) -> bool:
+    """Whether a file is neither Python's, nor an installed package's, nor of this command line and what it calls."""
+    path = Path(filename)
+    installed = ("site-packages", "dist-packages")
+    if filename.startswith("<") or any(part in installed for part in path.parts):
+        return False
+    return not any(path.is_relative_to(folder) for folder in (sysconfig.get_path("stdlib"), *_OURS))
 
 
 def _candidates(module: ModuleType) -> str:

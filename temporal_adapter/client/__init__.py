@@ -5,7 +5,7 @@ Everything here goes through what Temporal offers to any client: start, result, 
 those types, and as plain JSON where it has not.
 """
 
-from .errors import ResponseRefused, RunNotFound, UnknownWorkflow, ValueUnavailable
+from .errors import NoWorker, ResponseRefused, RunNotFound, UnknownWorkflow, ValueUnavailable
 from .run import Accepted, CheckpointInfo, DurableRun, RunStatus
 from .workflow import DurableWorkflow
 
@@ -14,6 +14,7 @@ __all__ = [
     "CheckpointInfo",
     "DurableRun",
     "DurableWorkflow",
+    "NoWorker",
     "ResponseRefused",
     "RunNotFound",
     "RunStatus",

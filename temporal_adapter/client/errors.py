@@ -18,6 +18,10 @@ class UnknownWorkflow(LookupError):
     """The workers of the task queue do not know the run's workflow type."""
 
 
+class NoWorker(RuntimeError):
+    """Nobody serves the run's task queue, so that nobody can say how the run stands."""
+
+
 class ResponseRefused(ValueError):
     """A response was refused; the message is the reason. The request is as it was."""
 
@@ -25,6 +29,9 @@ class ResponseRefused(ValueError):
 class ValueUnavailable(LookupError):
     """A value is in the blob store, and this client was not told where that is."""
 
+
+# How a server says that a query found no worker, or that none took it in time.
+_UNANSWERED = (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.FAILED_PRECONDITION)
 
 _NOT_REGISTERED = "is not registered on this worker"
 
@@ -40,9 +47,17 @@ def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> G
         raise
     except (RPCError, WorkflowQueryFailedError) as error:
         if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
+            if "already completed" in error.message:
+                raise RunNotFound(f"The run {workflow_id!r} is closed; it takes no more responses.") from error
             raise RunNotFound(
-                f"There is no run with workflow id {workflow_id!r}, or it is closed and past its retention. "
+                f"There is no run with workflow id {workflow_id!r}, or it is past its retention. "
                 "`temporal workflow list` shows the runs of the namespace."
+            ) from error
+        if isinstance(error, RPCError) and error.status in _UNANSWERED:
+            raise NoWorker(
+                f"No worker answered for run {workflow_id!r} on task queue {task_queue!r} ({error.message}). Start one "
+                f"that has the workflow {workflow_name!r}, such as `python -m workers --task-queue {task_queue} ...`; "
+                "the run goes on then. Meanwhile it is safe with Temporal."
             ) from error
         if _NOT_REGISTERED in str(error):
             raise not_registered(workflow_id, workflow_name, task_queue) from error

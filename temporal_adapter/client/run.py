@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,8 +17,10 @@ from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.values import to_plain_json
 
-from .errors import explained, not_registered, says_not_registered
+from .errors import NoWorker, explained, not_registered, says_not_registered
 from .reading import EventReader, run_result
+
+logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = (0.05, 0.5)  # between looks for new events: at first, and at most
 _STUCK_SECONDS = 2.0  # between looks whether a run waits for a worker that knows it
@@ -165,7 +168,8 @@ class DurableRun:
     async def events(self, from_offset: int = 0) -> AsyncIterator[WorkflowEvent[Any]]:
         """Yield the run's events from an offset on, each once; follow the run while it lives and end with it.
 
-        Costs no history: it asks by query, at most twenty times a second.
+        Costs no history: it asks by query, at most twenty times a second. While no worker serves the task queue it
+        waits, and logs a warning.
 
         Raises:
             RunNotFound: There is no such run.
@@ -174,7 +178,11 @@ class DurableRun:
         offset, pause = from_offset, _POLL_SECONDS[0]
         while True:
             closed = await self._is_closed()  # before the look, so that nothing comes after the last one
-            page = wire.load(wire.EventLog, await self._query("events", offset))
+            try:
+                page = wire.load(wire.EventLog, await self._query("events", offset))
+            except NoWorker as error:
+                logger.warning("%s", error)
+                continue
             for event in page.events:
                 yield await self._reader.event(event)
             offset += len(page.events)

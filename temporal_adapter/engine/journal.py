@@ -9,6 +9,9 @@ from temporal_adapter import wire
 from temporal_adapter.wire.tags import plain
 
 EVENTS_PER_PAGE = 500
+RESULT_OUTPUTS_LIMIT = 1024 * 1024
+"""Bytes of outputs that a run's result holds (Temporal's limit for a payload is 2 MiB)."""
+
 RESULT_EVENTS_LIMIT = 512 * 1024
 """Bytes of events up to which a run's result carries them; beyond, they are read by the query `events`."""
 
@@ -22,7 +25,7 @@ class Journal:
     def __init__(self) -> None:
         self.events: list[wire.Event] = []
         self.state = "STARTED"
-        self._outputs: list[Any] = []  # plain JSON
+        self._outputs: list[wire.Value | None] = []
         self._announced_requests = False  # since the run last went on
 
     def begin(self) -> None:
@@ -60,13 +63,13 @@ class Journal:
 
     def merge(self, events: Iterable[wire.Event]) -> None:
         """Keep the outputs of a delivery: in delivery order, whichever executor was first to finish."""
-        self._outputs += [_readable(event.data) for event in events if event.type == "output"]
+        self._outputs += [event.data for event in events if event.type == "output"]
 
     def result(self, iteration: int, checkpoint_id: str) -> wire.RunResult:
         """Return the result of a run that ends now."""
         fits = sum(map(weight, self.events)) <= RESULT_EVENTS_LIMIT
         return wire.RunResult(
-            outputs=list(self._outputs),
+            outputs=_readable(self._outputs),
             state=self.state,
             iteration=iteration,
             checkpoint_id=checkpoint_id,
@@ -99,7 +102,17 @@ def weight(event: wire.Event) -> int:
     return _EVENT_FRAME + sum(payload.size if payload.ref is None else _EVENT_FRAME for payload in payloads)
 
 
-def _readable(value: wire.Value | None) -> Any:
-    if value is None:
-        return None
-    return plain(value.inline) if value.ref is None else {"ref": value.ref, "size": value.size}
+def _readable(values: list[wire.Value | None]) -> list[Any]:
+    """Return outputs as plain JSON. What is in the store is named; what would be too much in all is only counted."""
+    readable: list[Any] = []
+    size = 0
+    for value in values:
+        if value is None:
+            readable.append(None)
+        elif value.ref is not None:
+            readable.append({"ref": value.ref, "size": value.size})
+        else:
+            size += value.size
+            fits = size <= RESULT_OUTPUTS_LIMIT
+            readable.append(plain(value.inline) if fits else {"see": "query events", "size": value.size})
+    return readable

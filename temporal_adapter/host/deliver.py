@@ -134,7 +134,10 @@ async def _result(
         executor_state=executor_state,
         attributes=None if attributes is None else table.add(attributes),
         at=now(),
-        values=[await writer.raw(encoded) for encoded in table.encoded],
+        values=[
+            await (writer.readable(encoded) if place in table.outputs else writer.raw(encoded))
+            for place, encoded in enumerate(table.encoded)
+        ],
     )
 
 

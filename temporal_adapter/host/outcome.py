@@ -18,6 +18,7 @@ class ResultTable:
     def __init__(self, codec: Codec) -> None:
         self.encoded: list[Any] = []
         self._codec = codec
+        self.outputs: set[int] = set()  # places of values that are outputs of the run
         self._index: dict[str, int] = {}
 
     def index(self, obj: Any, path: str) -> int:
@@ -67,12 +68,15 @@ def _payload(event: WorkflowEvent[Any], table: ResultTable) -> tuple[int | None,
         data = cast("list[Any]", event.data)
         return None, [table.index(item, f"{path}[{position}]") for position, item in enumerate(data)]
     try:
-        return table.index(event.data, path), None
+        place = table.index(event.data, path)
     except EncodeError:
         if event.type != "error":
             raise
         # An exception of a type that cannot be stored still says what it said.
-        return table.index(RuntimeError(f"{type(event.data).__name__}: {event.data}"), path), None
+        place = table.index(RuntimeError(f"{type(event.data).__name__}: {event.data}"), path)
+    if event.type == "output":
+        table.outputs.add(place)
+    return place, None
 
 
 def _is_own_invocation(event: WorkflowEvent[Any]) -> bool:

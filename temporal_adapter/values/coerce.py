@@ -51,7 +51,8 @@ def coerce_json(data: Any, types: Sequence[Any]) -> Any:
             return value
     if len(checked) < len(types):
         return data
-    raise CoercionError(f"{_describe(data)} is none of the accepted types: {_accepted(types)}.{_faults(data, checked)}")
+    faults = _faults(data, checked)
+    raise CoercionError(f"{_describe(data)} is none of the accepted types.{faults} Accepted: {_accepted(types)}.")
 
 
 def coerce_response(data: Any, response_type: Any, request_id: str) -> Any:
@@ -74,9 +75,10 @@ def coerce_response(data: Any, response_type: Any, request_id: str) -> Any:
     valid, value = _validate(data, response_type)
     if valid:
         return value
+    name, faults = expression_text(response_type), _faults(data, [response_type])
     raise CoercionError(
-        f"the response to request {request_id} must be {_accepted([response_type])}; {_describe(data)} is not."
-        f"{_faults(data, [response_type])}"
+        f"the response to request {request_id} is not a {name}.{faults} Got {_describe(data)}; "
+        f"must be {_accepted([response_type])}."
     )
 
 

@@ -53,11 +53,11 @@ LARGE = report(item("812.40"))
         ([item("59.99", "meals")], []),
         (
             [item("40", "meals"), item("20.01", "meals")],
-            ["Meals of 60.01 on 2025-09-01 are over the daily limit of 60."],
+            ["60.01 euros for meals on 2025-09-01 is over the daily limit of 60.00 euros."],
         ),
         ([item("25", receipt=False)], []),
-        ([item("25.01", receipt=False)], ["Travel of 25.01 on 2025-09-01 have no receipt."]),
-        ([item("30"), item("30")], ["Travel of 30 on 2025-09-01 are claimed 2 times."]),
+        ([item("25.01", receipt=False)], ["25.01 euros for travel on 2025-09-01 has no receipt."]),
+        ([item("30"), item("30")], ["30.00 euros for travel on 2025-09-01 is claimed 2 times."]),
     ],
 )
 def test_the_policy_names_what_a_report_breaks(items: list[dict[str, Any]], findings: list[str]) -> None:
@@ -129,7 +129,7 @@ async def test_in_process_a_suspicious_small_report_asks_the_manager() -> None:
 
     [request] = result.get_request_info_events()
     assert request.data.reasons == [
-        "The fraud score is 60: 100 for entertainment is a round sum. 2025-09-06 was a weekend."
+        "The fraud score is 60: 100.00 euros for entertainment is a round sum. 2025-09-06 was a weekend."
     ]
 
 
@@ -140,7 +140,7 @@ async def test_in_process_the_manager_decides_about_a_large_report() -> None:
 
     answered = await workflow.run(responses={request.request_id: Decision(approved=False, comment="Take the train.")})
 
-    assert request.data.reasons == ["The total of 812.40 is over 500."]
+    assert request.data.reasons == ["The total of 812.40 euros is over 500.00 euros."]
     [outcome] = answered.get_outputs()
     assert (outcome.status, outcome.decided_by, outcome.comment) == ("declined", "manager", "Take the train.")
 
@@ -248,7 +248,8 @@ async def test_temporals_command_line_starts_asks_answers_and_reads_the_result_i
     result = (await temporal(client, "result", *run))["result"]
 
     assert pending["executor_id"] == "manager-approval"
-    assert (pending["data"]["total"], pending["data"]["reasons"]) == ("812.40", ["The total of 812.40 is over 500."])
+    assert pending["data"]["total"] == "812.40"
+    assert pending["data"]["reasons"] == ["The total of 812.40 euros is over 500.00 euros."]
     [outcome] = result["outputs"]
     assert {name: outcome[name] for name in ("status", "employee", "total", "decided_by", "comment")} == {
         "status": "approved",

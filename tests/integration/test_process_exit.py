@@ -1,6 +1,6 @@
 """Exit codes of processes that used Temporal: the one thing after their worker stops is the end of the process.
 
-A plain exit aborts here now and then (see `workers.process`), so each case runs several processes.
+A plain exit aborts here now and then (see `temporal_adapter.process`), so each case runs several processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEFINITIONS = """
     from temporalio import activity, workflow
     from temporalio.client import Client
     from temporalio.worker import Worker
-    from workers import process
+    from temporal_adapter import process
 
     @activity.defn
     async def greet(name: str) -> str:

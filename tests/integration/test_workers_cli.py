@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -43,8 +44,28 @@ def build_nothing():
 def build_with_an_error():
     raise LookupError("no such setting")
 
+async def build_later():
+    return build_greeting()
+
+def build_twins():
+    first, second = Greet("twin"), Greet("twin")
+    builder = WorkflowBuilder(name="twins", start_executor=first)
+    return builder.add_edge(first, second).build()  # LINE
+
 number = 3
 _secret = build_greeting
+"""
+
+# Makes a package one that is not installed.
+WITHOUT = """
+import sys
+
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name == {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Without())
 """
 
 
@@ -121,6 +142,12 @@ async def test_it_connects_as_a_profile_of_temporals_configuration_file_says(cli
         ("needy:build", "module 'needy' imports 'package_that_nobody_has', which is not installed"),
         ("broken:build", "module 'broken' cannot be imported: ValueError: not today"),
         ("flows:build_orders", "module 'flows' has no 'build_orders'; it has build_greeting, build_unnamed, "),
+        ("flows.py:build_greeting", "'flows.py' is a file: name its module, without .py, as flows:build_greeting."),
+        ("./shop/flows.py:build", "name its module, without .py, as shop.flows:build."),
+        (
+            "flows:build_later",
+            "'flows:build_later' is an async function; a factory is a plain one, `def`, that returns",
+        ),
         ("flows:number", "'flows:number' is of type int, and not a function that builds a workflow; it has "),
         ("flows:Greet", "'flows:Greet' is a class, and not a function that builds a workflow; it has "),
     ],
@@ -164,7 +191,11 @@ def test_a_missing_or_impossible_option_is_a_usage_error(options: list[str], mes
     [
         ("flows:build_unnamed", "has the auto-generated name"),
         ("flows:build_nothing", "The factory build_nothing returned NoneType, not a Workflow"),
-        ("flows:build_with_an_error", "a workflow cannot be built: LookupError: no such setting"),
+        (
+            "flows:build_with_an_error",
+            "the factory build_with_an_error cannot build its workflow: LookupError: no such setting (",
+        ),
+        ("flows:build_twins", "the factory build_twins cannot build its workflow: ValueError: Duplicate executor"),
     ],
 )
 def test_a_workflow_that_cannot_be_used_is_an_error_in_one_line(
@@ -179,6 +210,33 @@ def test_a_workflow_that_cannot_be_used_is_an_error_in_one_line(
     assert result.stderr.startswith("Error: ")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_an_error_that_a_factory_meets_in_a_package_points_to_the_factorys_own_line(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    monkeypatch.syspath_prepend(project)
+
+    result = CliRunner().invoke(cli.main, worker(workflow="flows:build_twins")[2:])
+
+    [line] = [number for number, text in enumerate(FLOWS.splitlines(), 1) if text.endswith("# LINE")]
+    assert result.stderr.rstrip().endswith(f"({project / 'flows.py'}:{line})")
+
+
+@pytest.mark.parametrize("missing", ["click", "rich"])
+def test_without_the_extra_it_is_an_error_that_says_what_to_install(tmp_path: Path, missing: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT.format(missing=missing))
+    env = commands.environment()
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
+
+    done = commands.run(*worker(), env=env)
+
+    assert done == commands.Ended(
+        1,
+        "",
+        f"Error: the worker needs {missing}, which is not installed: pip install 'agent-framework-temporal[workers]'\n",
+    )
 
 
 def test_an_unreachable_server_is_an_error_that_names_it_and_how_to_start_one() -> None:

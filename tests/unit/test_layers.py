@@ -18,7 +18,7 @@ PACKAGE = "temporal_adapter"
 
 # From the bottom up. A module imports from lower layers only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("wire", "maf", "converter"),
+    ("wire", "maf", "converter", "process", "connection"),
     ("store", "engine", "failures", "values"),
     ("attributes", "routing", "payload", "definitions"),
     ("pool", "checkpoints"),
@@ -34,12 +34,14 @@ ONLY: dict[str, set[str]] = {
     "wire": set(),
     "maf": set(),
     "converter": set(),
+    "process": set(),
+    "connection": set(),
     "store": {"wire"},
     "engine": {"wire"},
     "workflow": {"converter", "engine", "wire"},
 }
 
-WITHOUT_MAF = {"wire", "store", "engine", "workflow", "converter", "__init__"}
+WITHOUT_MAF = {"process", "connection", "wire", "store", "engine", "workflow", "converter", "__init__"}
 WITHOUT_TEMPORAL = {"wire", "store", "engine", "maf", "values", "failures", "attributes", "routing", "pool", "__init__"}
 
 

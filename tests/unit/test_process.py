@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from temporal_adapter import process
 from tests.support import scripts
-from workers import process
 
 FINALIZATION_IS_SEEN = """
     import os, sys
@@ -26,7 +26,7 @@ FINALIZATION_IS_SEEN = """
 
 SERVICE = """
     import asyncio, sys
-    from workers import process
+    from temporal_adapter import process
 
     async def main():
         try:
@@ -56,7 +56,7 @@ def test_a_plain_exit_finalizes_the_interpreter_which_the_canary_shows() -> None
 
 
 def test_end_exits_with_the_code_and_never_finalizes_the_interpreter() -> None:
-    done = scripts.run(FINALIZATION_IS_SEEN + "\n    from workers import process\n    process.end(3)")
+    done = scripts.run(FINALIZATION_IS_SEEN + "\n    from temporal_adapter import process\n    process.end(3)")
 
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
 
@@ -64,7 +64,7 @@ def test_end_exits_with_the_code_and_never_finalizes_the_interpreter() -> None:
 def test_end_waits_for_threads_then_calls_atexit_functions_then_flushes_logs_and_output() -> None:
     done = scripts.run("""
         import atexit, logging.handlers, sys, threading
-        from workers import process
+        from temporal_adapter import process
 
         target = logging.StreamHandler(sys.stdout)
         logging.getLogger().addHandler(logging.handlers.MemoryHandler(100, target=target))
@@ -84,7 +84,7 @@ def test_end_waits_for_threads_then_calls_atexit_functions_then_flushes_logs_and
 def test_output_that_cannot_be_written_is_a_failure() -> None:
     read, write = os.pipe()
     os.close(read)
-    code = "from workers import process; print('lost'); process.end(0)"
+    code = "from temporal_adapter import process; print('lost'); process.end(0)"
 
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -113,7 +113,7 @@ def test_output_that_cannot_be_written_is_a_failure() -> None:
 def test_run_exits_with_what_the_job_stands_for(ending: str, code: int, message: str) -> None:
     done = scripts.run(f"""
         import asyncio, sys
-        from workers import process
+        from temporal_adapter import process
 
         async def main():
             {ending}
@@ -170,7 +170,7 @@ def test_a_second_signal_ends_a_service_at_once_that_does_not_close(started: lis
 
 def test_a_service_that_fails_exits_with_1_and_says_why() -> None:
     done = scripts.run("""
-        from workers import process
+        from temporal_adapter import process
 
         async def main():
             raise RuntimeError("no server")
@@ -184,7 +184,7 @@ def test_a_service_that_fails_exits_with_1_and_says_why() -> None:
 
 @pytest.mark.parametrize(("ending", "code"), [("None", 0), ("'text'", 0), ("sys.exit(2)", 2), ("1 / 0", 1)])
 def test_run_command_exits_with_the_code_of_the_commands_system_exit(ending: str, code: int) -> None:
-    done = scripts.run(f"import sys\nfrom workers import process\nprocess.run_command(lambda: {ending})")
+    done = scripts.run(f"import sys\nfrom temporal_adapter import process\nprocess.run_command(lambda: {ending})")
 
     assert done.returncode == code
 

@@ -14,15 +14,15 @@ import click
 from rich.console import Console
 from temporalio.client import Client, WorkflowFailureError
 
-from workers import process
-from workers.connection import ConnectionFailed, connect
+from temporal_adapter import process
+from temporal_adapter.connection import ConnectionFailed, connect
 from workers.demo.ask import Interrupted, approve, ask_at_the_keyboard, wait_for_a_key
 from workers.demo.progress import live, plain
+from workers.demo.shell import FACTORY, Afterwards
 from workers.demo.story import Stage, tell
 from workers.demo.worker_process import WorkerFailed, worker_process
 from workers.dev_server import NAMESPACE, DevServerError, dev_server
 
-_WORKFLOW = "workers.expense_approval:build_expense_approval"
 _STORE = Path(".run/demo/checkpoints")
 _PLAIN_WIDTH = 120
 
@@ -51,7 +51,7 @@ async def _perform(interactive: bool) -> None:
     task_queue = f"expense-approval-demo-{uuid4().hex[:8]}"
     async with (
         _server(console) as server,
-        worker_process([_WORKFLOW], task_queue, _STORE, server.environment) as worker,
+        worker_process([FACTORY], task_queue, _STORE, server.environment) as worker,
     ):
         console.print(worker.greeting, markup=False, highlight=False, soft_wrap=True)
         stage = Stage(
@@ -59,13 +59,20 @@ async def _perform(interactive: bool) -> None:
             task_queue=task_queue,
             checkpoint_store=_STORE,
             ui_url=server.ui_url,
+            afterwards=_afterwards(server, interactive),
             console=console,
             progress=live if on_screen else plain,
             decide=ask_at_the_keyboard if interactive else approve,
         )
         await worker.guard(tell(stage))
         if interactive and server.ui_url:
-            wait_for_a_key("\nPress any key to stop the server and end the demo...")
+            wait_for_a_key("\nPress any key to stop the server and the worker, and end the demo...")
+
+
+def _afterwards(server: _Server, interactive: bool) -> Afterwards:
+    if server.ui_url is None:
+        return "server stays"
+    return "all stay" if interactive else "nothing stays"
 
 
 def _say(error: str, code: int) -> int:

@@ -9,8 +9,8 @@ from types import FrameType
 
 import click
 
-from workers.expense_approval import ApprovalRequest, Decision
-from workers.process import STOP_SIGNALS
+from temporal_adapter.process import STOP_SIGNALS
+from workers.expense_approval import ApprovalRequest, Decision, in_euros
 
 
 class Interrupted(Exception):
@@ -30,10 +30,19 @@ def ask_at_the_keyboard(request: ApprovalRequest) -> Decision:
     """
     try:
         with _interruptible():
-            approved = click.confirm(f"Approve {request.total} euros for {request.employee}?", default=True)
+            question = f"Approve {in_euros(request.total)} for {request.employee}? [Y/n]"
+            approved = click.prompt(question, default="y", show_default=False, value_proc=_yes_or_no)
             return Decision(approved=approved, comment=click.prompt("Comment", default="", show_default=False))
     except click.Abort:
         raise Interrupted from None
+
+
+def _yes_or_no(answer: str) -> bool:
+    """Read an answer as `click.confirm` does, which says no more than "invalid input" to any other."""
+    meaning = {"y": True, "yes": True, "n": False, "no": False}.get(answer.strip().lower())
+    if meaning is None:
+        raise click.UsageError(f"{answer!r} is neither yes nor no: answer y or n.")
+    return meaning
 
 
 def wait_for_a_key(message: str) -> None:

@@ -7,7 +7,6 @@ it is shown.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,10 @@ from rich.table import Table
 from temporalio.client import Client
 
 from temporal_adapter import CheckpointInfo, DurableRun, DurableWorkflow
+from workers.demo.ask import Interrupted
 from workers.demo.progress import Progress
-from workers.expense_approval import ApprovalRequest, Decision, ExpenseReport, Outcome
+from workers.demo.shell import Afterwards, Shell, temporal
+from workers.expense_approval import ApprovalRequest, Decision, ExpenseReport, Outcome, in_euros
 
 WORKFLOW = "expense-approval"
 
@@ -46,6 +47,7 @@ class Stage:
     task_queue: str
     checkpoint_store: Path
     ui_url: str | None  # None: not known
+    afterwards: Afterwards
     console: Console
     progress: Progress
     decide: Callable[[ApprovalRequest], Decision]
@@ -62,26 +64,29 @@ async def tell(stage: Stage) -> None:
         stage.client, WORKFLOW, task_queue=stage.task_queue, checkpoint_store=str(stage.checkpoint_store)
     )
     run = await workflow.start(REPORT, id=f"{WORKFLOW}-demo-{uuid4().hex[:8]}")
-    _heading(stage, f"Started run {run.id}: {REPORT.employee}, {REPORT.total()} euros for {REPORT.purpose}")
+    _heading(stage, f"Started run {run.id}: {REPORT.employee}, {in_euros(REPORT.total())} for {REPORT.purpose}")
     _line(stage, f"Look at it in the Temporal UI: {_ui_page(stage, run)}")
 
     events = run.events()
     await _follow_until_idle(stage, events)
-    answered: list[dict[str, Any]] = []
+    responses: list[dict[str, Any]] = []
     for request in await run.pending_requests():
         _show_request(stage, request)
-        decision = stage.decide(request.data)
-        response = {"request_id": request.request_id, "response": decision.model_dump(mode="json")}
-        await run.handle.signal("respond", response)
-        _heading(stage, f"Answered by the signal `respond`: {json.dumps(response['response'])}")
-        answered.append(response)
+        try:
+            response = stage.decide(request.data).model_dump(mode="json")
+        except Interrupted:
+            _show_stopped(stage, run)
+            raise
+        await run.handle.signal("respond", {"request_id": request.request_id, "response": response})
+        _heading(stage, f"Answered by the signal `respond`: {json.dumps(response)}")
+        responses.append(response)
     await _follow_until_idle(stage, events)
 
     result = await run.result()
     for outcome in result.get_outputs():
         _show_outcome(stage, outcome)
     _show_lineage(stage, await run.checkpoints())
-    _show_commands(stage, run, answered)
+    _show_commands(stage, run, responses)
 
 
 async def _follow_until_idle(stage: Stage, events: AsyncIterator[WorkflowEvent[Any]]) -> None:
@@ -104,6 +109,16 @@ def _line(stage: Stage, text: str) -> None:
     stage.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
+def _table(stage: Stage, table: Table) -> None:
+    if stage.console.is_terminal:
+        stage.console.print(table)
+        return
+    with stage.console.capture() as captured:  # a table fills its cells with blanks, and files keep these
+        stage.console.print(table)
+    for line in captured.get().splitlines():
+        _line(stage, line.rstrip())
+
+
 def _show_request(stage: Stage, request: WorkflowEvent[Any]) -> None:
     data: ApprovalRequest = request.data
     _heading(stage, f"Request {request.request_id} of executor {request.source_executor_id} waits for a response")
@@ -112,7 +127,7 @@ def _show_request(stage: Stage, request: WorkflowEvent[Any]) -> None:
         {
             "employee": data.employee,
             "purpose": data.purpose,
-            "total": f"{data.total} euros",
+            "total": in_euros(data.total),
             "reasons": "\n".join(data.reasons),
             "response": f"{Decision.__name__}: {', '.join(Decision.model_fields)}",
         },
@@ -120,8 +135,9 @@ def _show_request(stage: Stage, request: WorkflowEvent[Any]) -> None:
 
 
 def _show_outcome(stage: Stage, outcome: Outcome) -> None:
-    _heading(stage, f"Outcome: {outcome.status}")
-    _fields(stage, {name: str(value) for name, value in outcome if value != ""})
+    _heading(stage, f"Outcome: {outcome.status} by the {outcome.decided_by}, booked as {outcome.reference}")
+    fields = {"employee": outcome.employee, "total": in_euros(outcome.total), "comment": outcome.comment}
+    _fields(stage, {name: value for name, value in fields.items() if value})
 
 
 def _fields(stage: Stage, fields: dict[str, str]) -> None:
@@ -130,7 +146,7 @@ def _fields(stage: Stage, fields: dict[str, str]) -> None:
     table.add_column()
     for name, value in fields.items():
         table.add_row(name, value)
-    stage.console.print(table)
+    _table(stage, table)
 
 
 def _show_lineage(stage: Stage, checkpoints: list[CheckpointInfo]) -> None:
@@ -142,7 +158,7 @@ def _show_lineage(stage: Stage, checkpoints: list[CheckpointInfo]) -> None:
     table.add_column("parent", no_wrap=True)
     for one in checkpoints:
         table.add_row(one.kind, str(one.iteration), one.checkpoint_id, one.previous_checkpoint_id or "-")
-    stage.console.print(table)
+    _table(stage, table)
 
 
 def _ui_page(stage: Stage, run: DurableRun) -> str:
@@ -152,23 +168,37 @@ def _ui_page(stage: Stage, run: DurableRun) -> str:
     return f"{page} (where a `temporal server start-dev` of yours serves it: http://localhost:8233)"
 
 
-def _show_commands(stage: Stage, run: DurableRun, answered: list[dict[str, Any]]) -> None:
-    of_run = ["--workflow-id", run.id]
-    start = ["--type", WORKFLOW, "--task-queue", stage.task_queue, "--input", REPORT.model_dump_json()]
-    commands = [
-        ["start", *of_run, *start],
-        ["query", *of_run, "--type", "pending_requests"],
-        *(["signal", *of_run, "--name", "respond", "--input", json.dumps(response)] for response in answered),
-        ["result", *of_run],
-        ["show", *of_run],
-    ]
-    _heading(stage, "The same with Temporal's own command line")
+def _show_commands(stage: Stage, run: DurableRun, responses: list[Any]) -> None:
+    shell = _shell(stage)
+    again = f"{run.id}-again"
+    commands = shell.run(again, WORKFLOW, REPORT.model_dump_json(), responses)
+    _heading(stage, f"The same with Temporal's own command line, as run {again}")
+    if stage.afterwards == "nothing stays":
+        _line(
+            stage,
+            f"To read here, not to run: the server at {stage.client.service_client.config.target_host} stops now.",
+        )
+    elif stage.afterwards == "all stay":
+        _line(stage, "In another terminal, while the demo waits below.")
+    else:
+        _line(stage, "The demo's worker stops now, so first start one, in another terminal:")
+        _line(stage, f"  {shell.worker()}\nThen:")
     for command in commands:
-        _line(stage, f"  temporal workflow {shlex.join(command)} --address {_address(stage)}")
-    if stage.ui_url is not None:
-        _heading(stage, "The server stops with the demo. To keep one:")
-        _line(stage, "  temporal server start-dev\n  TEMPORAL_ADDRESS=localhost:7233 make demo")
+        _line(stage, f"  {command}")
+    if stage.afterwards == "nothing stays":
+        _heading(stage, "To look around, keep the server")
+        _line(stage, "  DEMO_INTERACTIVE=1 make demo  # lets you decide, then keeps server, worker and Temporal UI up")
+        _line(stage, f"or have one of your own, which keeps the runs of all demos:\n  {temporal()} server start-dev")
+        _line(stage, "  TEMPORAL_ADDRESS=localhost:7233 make demo")
 
 
-def _address(stage: Stage) -> str:
-    return stage.client.service_client.config.target_host
+def _show_stopped(stage: Stage, run: DurableRun) -> None:
+    if stage.afterwards != "server stays":
+        _heading(stage, f"Stopped; run {run.id} still waited for its answer, and is gone with its server.")
+        return
+    _heading(stage, f"Stopped; run {run.id} still waits for its answer. To end it:")
+    _line(stage, f"  {_shell(stage).terminate(run.id)}")
+
+
+def _shell(stage: Stage) -> Shell:
+    return Shell(stage.client, stage.task_queue, stage.checkpoint_store)

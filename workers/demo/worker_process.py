@@ -57,6 +57,12 @@ class WorkerProcess:
                 await asyncio.wait({task})
 
 
+def worker_arguments(workflows: Sequence[str], task_queue: str, checkpoint_store: Path) -> list[str]:
+    """Return what follows `python` on the command line of such a worker."""
+    options = [part for name in workflows for part in ("--workflow", name)]
+    return ["-m", "workers", *options, "--task-queue", task_queue, "--checkpoint-store", str(checkpoint_store)]
+
+
 @asynccontextmanager
 async def worker_process(
     workflows: Sequence[str], task_queue: str, checkpoint_store: Path, environment: Mapping[str, str]
@@ -75,13 +81,11 @@ async def worker_process(
     Raises:
         WorkerFailed: It ended before it served, or did not serve within a minute.
     """
-    options = [part for name in workflows for part in ("--workflow", name)]
-    options += ["--task-queue", task_queue, "--checkpoint-store", str(checkpoint_store)]
     bound = [sys.executable, "-I", "-S", exec_with_parent.__file__, str(os.getpid())]
     with tempfile.TemporaryFile() as log:
         process = await asyncio.create_subprocess_exec(
             *bound,
-            *(sys.executable, "-m", "workers", *options),
+            *(sys.executable, *worker_arguments(workflows, task_queue, checkpoint_store)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,

@@ -6,6 +6,14 @@ A plain Microsoft Agent Framework workflow: nothing in this package knows of Tem
 """
 
 from .graph import build_expense_approval
-from .models import ApprovalRequest, Decision, ExpenseItem, ExpenseReport, Outcome
+from .models import ApprovalRequest, Decision, ExpenseItem, ExpenseReport, Outcome, in_euros
 
-__all__ = ["ApprovalRequest", "Decision", "ExpenseItem", "ExpenseReport", "Outcome", "build_expense_approval"]
+__all__ = [
+    "ApprovalRequest",
+    "Decision",
+    "ExpenseItem",
+    "ExpenseReport",
+    "Outcome",
+    "build_expense_approval",
+    "in_euros",
+]

@@ -21,7 +21,7 @@ from agent_framework import (
     SupportsChatGetResponse,
 )
 
-from .models import ExpenseItem, ExpenseReport, FraudScore
+from .models import ExpenseItem, ExpenseReport, FraudScore, in_euros
 
 _KEY = "OPENAI_API_KEY"
 _MODELS = ("OPENAI_CHAT_MODEL", "OPENAI_MODEL")
@@ -82,7 +82,7 @@ def score(report: ExpenseReport) -> FraudScore:
 def _tells(item: ExpenseItem) -> list[str]:
     tells: list[str] = []
     if item.amount >= 100 and item.amount % 100 == 0:
-        tells.append(f"{item.amount} for {item.category} is a round sum.")
+        tells.append(f"{in_euros(item.amount)} for {item.category} is a round sum.")
     if item.category == "entertainment" and item.spent_on.weekday() >= 5:
         tells.append(f"{item.spent_on} was a weekend.")
     if "gift card" in item.description.lower():

@@ -16,6 +16,11 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Euros = Annotated[Decimal, Field(gt=0, decimal_places=2)]
 
 
+def in_euros(amount: Decimal) -> str:
+    """Return an amount as people read it everywhere: `600.00 euros`."""
+    return f"{amount:.2f} euros"
+
+
 class _Model(BaseModel):
     # A misspelt field in JSON from a person is an error, not a field left out.
     model_config = ConfigDict(frozen=True, extra="forbid")

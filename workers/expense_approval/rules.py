@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from datetime import date
 from decimal import Decimal
 
-from .models import Assessment, Category, ExpenseReport
+from .models import Assessment, Category, ExpenseReport, in_euros
 
 AUTOMATIC_LIMIT = Decimal(500)
 """Euros up to which a clean report needs no manager."""
@@ -40,7 +40,7 @@ def reasons_to_ask(assessment: Assessment) -> list[str]:
     """Return why a manager has to look, one sentence each."""
     reasons = list(assessment.findings)
     if assessment.report.total() > AUTOMATIC_LIMIT:
-        reasons.insert(0, f"The total of {assessment.report.total()} is over {AUTOMATIC_LIMIT}.")
+        reasons.insert(0, f"The total of {in_euros(assessment.report.total())} is over {in_euros(AUTOMATIC_LIMIT)}.")
     if assessment.fraud.score >= SUSPICIOUS_SCORE:
         reasons.append(f"The fraud score is {assessment.fraud.score}: {' '.join(assessment.fraud.reasons)}")
     return reasons
@@ -51,7 +51,7 @@ def _over_daily_limits(report: ExpenseReport) -> list[str]:
     for item in report.items:
         sums[item.spent_on, item.category] += item.amount
     return [
-        f"{category.capitalize()} of {spent} on {day} are over the daily limit of {_DAILY_LIMITS[category]}."
+        f"{in_euros(spent)} for {category} on {day} is over the daily limit of {in_euros(_DAILY_LIMITS[category])}."
         for (day, category), spent in sorted(sums.items())
         if category in _DAILY_LIMITS and spent > _DAILY_LIMITS[category]
     ]
@@ -59,7 +59,7 @@ def _over_daily_limits(report: ExpenseReport) -> list[str]:
 
 def _without_receipt(report: ExpenseReport) -> list[str]:
     return [
-        f"{item.category.capitalize()} of {item.amount} on {item.spent_on} have no receipt."
+        f"{in_euros(item.amount)} for {item.category} on {item.spent_on} has no receipt."
         for item in report.items
         if not item.receipt and item.amount > _RECEIPT_LIMIT
     ]
@@ -68,7 +68,7 @@ def _without_receipt(report: ExpenseReport) -> list[str]:
 def _claimed_twice(report: ExpenseReport) -> list[str]:
     claims = Counter((item.category, item.amount, item.spent_on) for item in report.items)
     return [
-        f"{category.capitalize()} of {amount} on {day} are claimed {count} times."
+        f"{in_euros(amount)} for {category} on {day} is claimed {count} times."
         for (category, amount, day), count in claims.items()
         if count > 1
     ]

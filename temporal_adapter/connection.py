@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, Plugin
@@ -34,7 +35,8 @@ async def connect(profile: str | None = None, *, plugins: Sequence[Plugin] = ())
     config = _configuration(profile)
     address = config.get("target_host", DEFAULT_ADDRESS)
     try:
-        client = await Client.connect(**{**config, "target_host": address}, plugins=plugins)
+        settings: dict[str, Any] = {**config, "target_host": address}
+        client = await Client.connect(**settings, plugins=plugins)
     except (RuntimeError, ValueError) as error:  # the SDK's errors for no answer, and for an address that is none
         raise ConnectionFailed(
             f"no Temporal server answers at {address} ({_reason(error)}). "

@@ -7,7 +7,8 @@ from agent_framework.observability import OBSERVABILITY_SETTINGS
 
 from temporal_adapter import wire
 
-_TRACEBACK_CHARS = 1500  # Temporal cuts a failure at 4 KiB
+# A failure is to fit a payload with room to spare, and Temporal means to cut one at 4 KiB.
+_MESSAGE_CHARS, _TRACEBACK_CHARS = 2000, 1500
 
 
 def failure_of(error: BaseException, executor_id: str | None = None) -> wire.Failure:
@@ -18,10 +19,10 @@ def failure_of(error: BaseException, executor_id: str | None = None) -> wire.Fai
     traceback = details.traceback
     return wire.Failure(
         error_type=type(error).__name__,
-        message=f"(no message: __str__ of {type(error).__name__} fails)" if message is None else message,
+        message=f"(no message: __str__ of {type(error).__name__} fails)" if message is None else _cut(message),
         details=wire.ErrorDetails(
             error_type=details.error_type,
-            message=details.message,
+            message=_cut(details.message),
             traceback=None if traceback is None else traceback[-_TRACEBACK_CHARS:],
             executor_id=details.executor_id,
         ),
@@ -34,3 +35,7 @@ def _text_of(error: BaseException) -> str | None:
         return str(error)
     except Exception:
         return None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MESSAGE_CHARS else f"{text[:_MESSAGE_CHARS]}... ({len(text)} characters)"

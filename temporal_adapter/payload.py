@@ -70,7 +70,7 @@ class Writer:
     def __init__(self, codec: Codec, values: ValueStore, *, inline_budget: int = INLINE_BUDGET) -> None:
         self._codec = codec
         self._spill = Spill(values, budget=inline_budget)
-        self._readable = Spill(values, inline_limit=READABLE_INLINE_LIMIT, budget=4 * READABLE_INLINE_LIMIT)
+        self._readable = Spill(values, inline_limit=READABLE_INLINE_LIMIT, budget=inline_budget)
 
     async def value(self, obj: Any, path: str) -> wire.Value:
         """Return an object as a value; `path` names it in errors."""

@@ -18,17 +18,18 @@ import contextlib
 import functools
 import re
 import types
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 from temporalio import workflow
 from temporalio.common import RawValue, RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, FailureError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
+    from temporal_adapter.activity_errors import as_application_error, cause_of, failure_of, will_pass
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import (
         Answer,
@@ -50,7 +51,7 @@ with workflow.unsafe.imports_passed_through():
         Seeded,
         Stamp,
     )
-    from temporal_adapter.wire.names import GRAPH_CHANGED, Service, executor_activity_type, service_activity_type
+    from temporal_adapter.wire.names import Service, executor_activity_type, service_activity_type
     from temporal_adapter.wire.tags import plain, type_text
 
 ACTIVITY_CONFIG = "temporal_adapter.activity_config"
@@ -72,8 +73,12 @@ _COMMIT = ActivityConfig(
     retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
 )
 
-# Between tries while every worker that answers has another graph than the run was started with.
-_WRONG_WORKER_PAUSE, _WRONG_WORKER_PAUSE_MAX = timedelta(seconds=10), timedelta(minutes=10)
+# Between tries while the workers have another graph than the run was started with, or the blob store is away.
+_PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
+
+_PAGE_REQUESTS, _PAGE_BYTES = 500, 512 * 1024  # of the answer to a query
+
+_SHOWN_REASONS = 2000  # characters of refusals in the error of an update; its details have each in full
 
 _CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
 
@@ -115,7 +120,7 @@ class AgentFrameworkRun:
         if isinstance(self._conclusion, Finish):
             return ordered_json(wire.dump(self._conclusion.result))
         assert self._conclusion is not None
-        raise _as_failure(self._conclusion.failure) from self._error
+        raise as_application_error(self._conclusion.failure) from self._error
 
     def _concluded(self) -> bool:
         """Whether the run is over and everybody who waits for an answer has it."""
@@ -126,25 +131,23 @@ class AgentFrameworkRun:
         for decision in self._engine.cancel():
             self._carry_out(decision)
         self._stop_deliveries()
+        over = self._take_facts_until(lambda: self._engine.phase is Phase.ENDED and workflow.all_handlers_finished())
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(
-                self._take_facts_until(lambda: self._engine.phase is Phase.ENDED), _CANCEL_PATIENCE.total_seconds()
-            )
+            await asyncio.wait_for(over, _CANCEL_PATIENCE.total_seconds())
 
     async def _seed(self, message: Any, options: Any) -> None:
         try:
+            wire.check_depth(message)
             start_options = wire.load(wire.StartOptions, {} if options is None else options)
-        except wire.WireError as error:
-            raise ApplicationError(str(error), type="WireError", non_retryable=True) from error
-        seed = self._engine.start(message, start_options)
-        try:
-            result = await self._local("seed", seed)
-        except FailureError as error:  # of a local activity it comes as it is, not within an ActivityError
+            seed = self._engine.start(message, start_options)
+            result = await self._despite_trouble("The run", lambda: self._local("seed", seed))
+        except (FailureError, wire.WireError) as error:
             if is_cancelled_exception(error):
                 raise
-            failure = _failure_of(error)
+            failure = failure_of(error)
             self._engine.abort(failure)
-            raise _as_failure(failure) from error
+            await self._take_facts_until(workflow.all_handlers_finished)
+            raise as_application_error(failure) from error
         self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
 
     def _recorded(self, shape: type[ResultT], data: Any) -> ResultT:
@@ -158,8 +161,8 @@ class AgentFrameworkRun:
     async def _take_facts_until(self, over: Callable[[], bool]) -> None:
         while not over():
             await workflow.wait_condition(lambda: bool(self._facts) or self._crash is not None or over())
-            if self._crash is not None:
-                raise self._crash
+            if self._crash is not None:  # not as it is: Temporal would fail the run for an error of its own kinds
+                raise RuntimeError("A task of the run failed; this is a fault of the adapter.") from self._crash
             while self._facts:
                 for decision in self._engine.receive(self._facts.pop(0)):
                     self._carry_out(decision)
@@ -198,46 +201,60 @@ class AgentFrameworkRun:
 
     async def _deliver(self, decision: Deliver) -> None:
         activity_type = executor_activity_type(self._name, [decision.input.executor_id])
+        config = _activity_config(activity_type)
         try:
-            result = await self._on_right_worker(activity_type, decision.input)
+            result = await self._despite_trouble(
+                f"Executor {decision.input.executor_id!r}",
+                lambda: self._activity(activity_type, decision.input, config),
+            )
         except FailureError as error:
             if is_cancelled_exception(error) and self._engine.phase is not Phase.RUNNING:
                 return  # cancelled by us, because a sibling failed or the run was cancelled
             self._error = error
-            self._facts.append(DeliveryFailed(decision.index, _failure_of(error)))
+            self._facts.append(DeliveryFailed(decision.index, failure_of(error)))
         else:
             self._facts.append(DeliveryFinished(decision.index, self._recorded(wire.DeliveryResult, result)))
         finally:
             self._deliveries.pop(decision.index, None)
 
-    async def _on_right_worker(self, activity_type: str, data: wire.DeliveryInput) -> Any:
-        """Run an executor's activity; while the workers have another graph, wait: a deployment must not fail a run."""
-        pause = _WRONG_WORKER_PAUSE
-        while True:
-            try:
-                return await self._activity(activity_type, data, _activity_config(activity_type))
-            except ActivityError as error:
-                if not _is_wrong_worker(error):
-                    raise
-                if pause == _WRONG_WORKER_PAUSE:
-                    self._warn(f"Executor {data.executor_id!r} waits for a worker: {error.cause}")
-            await workflow.sleep(pause)
-            pause = min(2 * pause, _WRONG_WORKER_PAUSE_MAX)
-
     async def _judge(self, decision: Judge) -> None:
         try:
-            result = self._recorded(wire.RespondResult, await self._local("respond", decision.input))
+            result = await self._despite_trouble("A response", lambda: self._local("respond", decision.input))
         except FailureError as error:
-            reason = f"it could not be judged ({_failure_of(error).message}). Send it again once that is mended."
+            if is_cancelled_exception(error):
+                return
+            reason = f"it could not be judged ({failure_of(error).message}). Send it again once that is mended."
             ids = [response.request_id for response in decision.input.responses]
             judgements = [wire.Judgement(request_id=one, refused=reason) for one in ids]
-            result = wire.RespondResult(judgements=judgements, at=self._clock)
-        self._facts.append(ResponsesJudged(result))
+            self._facts.append(ResponsesJudged(wire.RespondResult(judgements=judgements, at=self._clock)))
+        else:
+            self._facts.append(ResponsesJudged(self._recorded(wire.RespondResult, result)))
 
     async def _commit(self, decision: Commit) -> None:
         activity_type = service_activity_type(self._name, "commit")
-        result = await self._activity(activity_type, decision.input, _COMMIT)
-        self._facts.append(Committed(self._recorded(wire.CommitResult, result).records))
+        try:
+            result = await self._despite_trouble(
+                "A checkpoint", lambda: self._activity(activity_type, decision.input, _COMMIT)
+            )
+        except FailureError as error:
+            if not is_cancelled_exception(error):
+                raise
+        else:
+            self._facts.append(Committed(self._recorded(wire.CommitResult, result).records))
+
+    async def _despite_trouble(self, who: str, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a call again and again while it fails of what will pass; whatever else it raises is raised."""
+        pause = _PAUSE
+        while True:
+            try:
+                return await call()
+            except FailureError as error:
+                if not will_pass(error):
+                    raise
+                if pause == _PAUSE:
+                    self._warn(f"{who} waits, and is tried again: {cause_of(error)}")
+            await workflow.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _activity(self, activity_type: str, data: Any, config: ActivityConfig) -> Any:
         return await workflow.execute_activity(activity_type, ordered_json(wire.dump(data)), **config)
@@ -249,9 +266,10 @@ class AgentFrameworkRun:
     # --- doors ----------------------------------------------------------------------------------------------
 
     @workflow.signal(name="respond", description="Answer pending requests; refusals show in the events.")
-    def _respond_signal(self, responses: Any) -> None:
+    def _respond_signal(self, responses: Any = None, *more: Any) -> None:
+        # A signal with other arguments than expected must not fail the workflow task: it would do so for ever.
         try:
-            parsed = wire.parse_responses(responses)
+            parsed = wire.parse_responses(responses, *more)
         except wire.WireError as error:
             self._warn(f"A respond signal was refused: {error}")
             return
@@ -272,23 +290,25 @@ class AgentFrameworkRun:
         workflow.logger.warning("%s", text)
 
     @workflow.update(name="respond", description="Answer pending requests; fails with the reason if refused.")
-    async def _respond_update(self, responses: Any) -> Any:
-        ticket = self._receive(wire.parse_responses(responses))
+    async def _respond_update(self, responses: Any = None, *more: Any) -> Any:
+        ticket = self._receive(wire.parse_responses(responses, *more))
         self._awaited.add(ticket)
         await workflow.wait_condition(lambda: ticket in self._answers)
         self._awaited.discard(ticket)
         fates = self._answers.pop(ticket)
         refused = [fate.refused for fate in fates if fate.refused is not None]
         if refused:
-            raise ApplicationError(" ".join(refused), _as_json(fates), type=RESPONSE_REFUSED, non_retryable=True)
+            reasons = " ".join(refused)
+            shown = reasons if len(reasons) <= _SHOWN_REASONS else f"{reasons[:_SHOWN_REASONS]}..."
+            raise ApplicationError(shown, _as_json(fates), type=RESPONSE_REFUSED, non_retryable=True)
         return ordered_json(_as_json(fates))
 
     @_respond_update.validator
-    def _validate_respond(self, responses: Any) -> None:
+    def _validate_respond(self, responses: Any = None, *more: Any) -> None:
         try:
-            wire.parse_responses(responses)
+            wire.parse_responses(responses, *more)
         except wire.WireError as error:
-            raise ApplicationError(str(error), type=RESPONSE_REFUSED, non_retryable=True) from error
+            raise ApplicationError(str(error), type=RESPONSE_REFUSED, non_retryable=True) from None
 
     def _receive(self, responses: Sequence[wire.Response]) -> int:
         self._tickets += 1
@@ -300,12 +320,23 @@ class AgentFrameworkRun:
         return ordered_json(wire.dump(self._engine.status()))
 
     @workflow.query(name="pending_requests", description="Requests that wait for a response, in plain JSON.")
-    def _pending_requests(self) -> Any:
-        return ordered_json([wire.dump(_pending(request)) for request in self._engine.pending_requests()])
+    def _pending_requests(self, offset: int = 0) -> Any:
+        return ordered_json([wire.dump(_pending(request)) for request in self._some_requests(offset)])
 
     @workflow.query(name="requests", description="Requests that wait for a response, with their types kept.")
-    def _requests(self) -> Any:
-        return ordered_json([wire.dump(request) for request in self._engine.pending_requests()])
+    def _requests(self, offset: int = 0) -> Any:
+        return ordered_json([wire.dump(request) for request in self._some_requests(offset)])
+
+    def _some_requests(self, offset: int) -> list[wire.Request]:
+        """Return the pending requests from an offset on, as many as fit one answer; none at the end."""
+        some: list[wire.Request] = []
+        size = 0
+        for request in self._engine.pending_requests()[max(offset, 0) :]:
+            size += request.data.size if request.data.ref is None else 0
+            if some and (size > _PAGE_BYTES or len(some) == _PAGE_REQUESTS):
+                break
+            some.append(request)
+        return some
 
     @workflow.query(name="checkpoints", description="The checkpoint lineage, oldest first.")
     def _checkpoints(self) -> Any:
@@ -317,46 +348,12 @@ class AgentFrameworkRun:
         return ordered_json(wire.dump(page))
 
 
-# --- errors, options, JSON ----------------------------------------------------------------------------------
+# --- options, JSON ------------------------------------------------------------------------------------------
 
 
 def _activity_config(activity_type: str) -> ActivityConfig:
     functions = cast("Mapping[str, Callable[[str], ActivityConfig]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType]
     return functions[ACTIVITY_CONFIG](activity_type) if ACTIVITY_CONFIG in functions else DEFAULT_ACTIVITY_CONFIG
-
-
-def _is_wrong_worker(error: ActivityError) -> bool:
-    """Whether an activity failed because its worker has another graph, or no such executor."""
-    cause = error.cause
-    if not isinstance(cause, ApplicationError):
-        return False
-    return cause.type == GRAPH_CHANGED or (
-        cause.type == "NotFoundError" and "is not registered on this worker" in cause.message
-    )
-
-
-def _failure_of(error: BaseException) -> wire.Failure:
-    """Return what an activity failed of: the error that its code raised, or Temporal's own (a timeout, say)."""
-    cause = error.cause if isinstance(error, ActivityError) and error.cause is not None else error
-    given_type = cause.type if isinstance(cause, ApplicationError) else None
-    error_type = given_type or type(cause).__name__
-    message = cause.message if isinstance(cause, FailureError) else str(cause)
-    details = _details_of(cause) or wire.ErrorDetails(error_type=error_type, message=message)
-    return wire.Failure(error_type=error_type, message=message, details=details)
-
-
-def _details_of(cause: BaseException) -> wire.ErrorDetails | None:
-    """Return MAF's details where the host attached them; an executor may raise an ApplicationError with its own."""
-    if not isinstance(cause, ApplicationError) or not cause.details:
-        return None
-    try:
-        return wire.load(wire.ErrorDetails, cause.details[0])
-    except wire.WireError:
-        return None
-
-
-def _as_failure(failure: wire.Failure) -> ApplicationError:
-    return ApplicationError(failure.message, wire.dump(failure.details), type=failure.error_type)
 
 
 def _as_json(fates: Sequence[Fate]) -> Any:
@@ -396,7 +393,8 @@ def workflow_type(name: str) -> type[AgentFrameworkRun]:
     template = AgentFrameworkRun.run_template
     run = types.FunctionType(template.__code__, template.__globals__, "run", template.__defaults__)
     run.__qualname__ = f"{class_name}.run"  # Temporal takes a local-looking name for a local class
-    run.__module__, run.__annotations__ = __name__, {"message": Any, "options": Any, "return": Any}
+    run.__module__ = __name__
+    run.__annotations__ = {"message": Any, "options": Any, "return": Any}
     namespace = {"__module__": __name__, "__qualname__": class_name, "__doc__": f"The MAF workflow {name!r}."}
     cls = type(class_name, (AgentFrameworkRun,), {**namespace, "run": workflow.run(run)})
     return workflow.defn(name=name)(cls)

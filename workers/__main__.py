@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from temporal_adapter import process
 
-_EXTRA = ("click", "rich")  # what the extra `workers` installs
-
 
 def main() -> None:
     """Run the command line; also installed as `agent-framework-worker`, for projects with a package `workers`."""
@@ -16,11 +14,10 @@ def _command() -> None:
     try:
         from workers import cli
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
+        if error.name != "click":  # of the extra `workers`; its other package is for the demo
             raise
         raise SystemExit(
-            f"Error: the worker needs {error.name}, which is not installed: "
-            "pip install 'agent-framework-temporal[workers]'"
+            "Error: the worker needs click, which is not installed: pip install 'agent-framework-temporal[workers]'"
         ) from None
     cli.main(prog_name="python -m workers")
 

@@ -20,7 +20,6 @@ from agent_framework import Workflow
 import temporal_adapter
 from temporal_adapter.definitions import WorkflowSource
 
-
 # Not the whole of `workers`: the example in it is a user's code like any other.
 _OURS = (
     Path(temporal_adapter.__file__).parent,

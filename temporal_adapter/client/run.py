@@ -123,9 +123,10 @@ class DurableRun:
         Raises:
             RunNotFound: There is no such run.
         """
-        return [
-            await self._reader.request(wire.load(wire.Request, request)) for request in await self._query("requests")
-        ]
+        requests: list[wire.Request] = []
+        while page := await self._query("requests", len(requests)):
+            requests += [wire.load(wire.Request, request) for request in page]
+        return [await self._reader.request(request) for request in requests]
 
     async def respond(
         self, request_id: str, response: Any, *, responder: str | None = None, comment: str | None = None

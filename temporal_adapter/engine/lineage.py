@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from temporal_adapter import wire
 
-_RECORDS_PER_COMMIT = 8  # bounds a commit's payload when the store was away for long
+# Bounds of a commit's payload when the store was away for long.
+_RECORDS_PER_COMMIT, _BYTES_PER_COMMIT = 8, 1024 * 1024
 
 
 class Lineage:
@@ -49,13 +50,21 @@ class Lineage:
         """Hand the waiting records, oldest first, to one activity. Empty while another carries some."""
         if self._carried:
             return []
-        records = [record for _, record in self._waiting[:_RECORDS_PER_COMMIT]]
+        records: list[wire.CheckpointRecord] = []
+        size = 0
+        for _, record in self._waiting[:_RECORDS_PER_COMMIT]:
+            size += len(wire.to_bytes(wire.dump(record)))
+            if records and size > _BYTES_PER_COMMIT:
+                break
+            records.append(record)
         self._carried = len(records)
         return records
 
     def settle(self, outcome: wire.CommitOutcome | None) -> int | None:
         """Take what became of the carried records; return the ordinal of the last one if they were written."""
         carried, self._carried = self._carried, 0
+        if carried == 0:
+            return None
         if outcome is None or outcome.base is None:
             self.mirror_error = None if outcome is None else outcome.error
             return None

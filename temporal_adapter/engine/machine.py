@@ -73,6 +73,8 @@ class Engine:
         self._response_stamp: Stamp | None = None  # of the response-entry checkpoint for them
         self._failure: wire.Failure | None = None  # of a run that is ending badly
         self._cancelled = False
+        self._discard: list[str] = []  # checkpoints that an abandoned activity may write
+        self._committing, self._discarding = False, 0  # and how many of these a commit has with it
 
     # --- what the owner calls -------------------------------------------------------------------------------
 
@@ -91,7 +93,10 @@ class Engine:
     def cancel(self) -> list[Decision]:
         """The run was cancelled from outside; it is over when the decisions, if any, are carried out."""
         self.journal.status("CANCELLED")
+        seeded = self.phase is not Phase.SEEDING
         self._stop("the run was cancelled.")
+        if not seeded:  # there is no graph to commit for, and nothing but the input to lose
+            self._discard = []
         self._cancelled = True
         return self._decide()
 
@@ -109,6 +114,8 @@ class Engine:
             case ResponsesJudged(result):
                 self._on_responses_judged(result)
             case Committed(outcome):
+                self._discard = self._discard[self._discarding :]
+                self._committing, self._discarding = False, 0
                 self._recorder.settle(outcome)
         self._judge()
         return self._decide()
@@ -317,7 +324,9 @@ class Engine:
     def _stop(self, reason: str) -> None:
         """Leave the superstep under way, if any, without its outcome."""
         self.phase = Phase.ENDING
-        self._own = None
+        if self._own is not None:
+            self._discard.append(self._own.checkpoint_id)
+            self._own = None
         if self._carrier is not None:  # whether it wrote its records is not known, and writing them again is harmless
             self._carrier = None
             self._recorder.settle(None)
@@ -392,13 +401,18 @@ class Engine:
         """Commit what no delivery will carry: at rest, and while the store is in trouble."""
         if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and not self._recorder.troubled):
             return
+        if self._committing:
+            return
         records = self.lineage.carry()
-        if records:
-            self._decisions.append(Commit(wire.CommitInput(graph=self._graph.signature, records=records)))
+        if records or self._discard:
+            self._committing = True
+            self._discarding = len(self._discard)
+            data = wire.CommitInput(graph=self._graph.signature, records=records, discard=list(self._discard))
+            self._decisions.append(Commit(data))
 
     def _conclude(self) -> None:
         """End the run once the blob store has every checkpoint."""
-        if self.phase is Phase.ENDING and not self.lineage.unmirrored:
+        if self.phase is Phase.ENDING and not self.lineage.unmirrored and not self._discard:
             self.phase = Phase.ENDED
             if self._cancelled:
                 return

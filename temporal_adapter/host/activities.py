@@ -14,14 +14,17 @@ from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.failures import failure_of
 from temporal_adapter.pool import UnknownExecutor
+from temporal_adapter.store import StoreError
 from temporal_adapter.values import DecodeError, EncodeError
-from temporal_adapter.wire.names import executor_activity_type, service_activity_type
+from temporal_adapter.wire.names import STORE_UNAVAILABLE, executor_activity_type, service_activity_type
 
 from . import mirror
 from .context import Host, now
 from .deliver import deliver
 from .respond import respond
 from .seed import seed
+
+_SHORT = 2000  # characters
 
 InputT = TypeVar("InputT", bound=msgspec.Struct)
 
@@ -64,21 +67,28 @@ def _define(
             return ordered_json(wire.dump(await body(wire.load(shape, data))))
         except FailureError:
             raise
+        except StoreError as error:  # the workflow tries again, in its own time
+            raise ApplicationError(str(error), type=STORE_UNAVAILABLE, non_retryable=True) from error
         except Exception as error:
             failure = failure_of(error)
+            # The cause goes along for its stack, unless its own message is too long to.
+            cause = error if len(failure.message) <= _SHORT else None
             raise ApplicationError(
                 failure.message,
                 wire.dump(failure.details),
                 type=failure.error_type,
                 non_retryable=isinstance(error, _PROGRAMMING_ERRORS),
-            ) from error
+            ) from cause
 
     return activity.defn(name=activity_type)(run)
 
 
 async def _commit(host: Host, data: wire.CommitInput) -> wire.CommitResult:
     async with host.graph(data.graph) as graph:
-        outcome = await mirror.write(host.stores().checkpoints, graph.description(), data.records)
+        checkpoints = host.stores().checkpoints
+        for checkpoint_id in data.discard:
+            await checkpoints.discard(checkpoint_id)
+        outcome = await mirror.write(checkpoints, graph.description(), data.records)
     if outcome.error is not None:  # raised, so that Temporal shows it and tries again
         raise ApplicationError(outcome.error, type="StoreError")
     return wire.CommitResult(records=outcome, at=now())

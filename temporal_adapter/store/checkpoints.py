@@ -93,6 +93,16 @@ class CheckpointStore:
             self._cache.put(_cache_key(base), data)
         return base
 
+    async def discard(self, checkpoint_id: str) -> None:
+        """Mark a checkpoint as one that never happened: an attempt that history did not accept may have written it.
+
+        The mark holds whoever writes the checkpoint later. Discarding it again changes nothing.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        await self._blobs.put_new(names.discarded_object(self._namespace, checkpoint_id), b"")
+
     async def load(self, base: wire.Base) -> wire.Manifest:
         """Return the very checkpoint that `base` names.
 
@@ -113,14 +123,14 @@ class CheckpointStore:
         return len(await self._read(base))
 
     async def load_by_id(self, checkpoint_id: str) -> wire.Manifest | None:
-        """Return a checkpoint as its highest-ranking writer left it, or None when nobody wrote it.
+        """Return a checkpoint as its highest-ranking writer left it; None when nobody wrote it, or it was discarded.
 
         Raises:
             CorruptObject: That writer's object is damaged. A lower-ranking one never stands in for it.
             StoreError: The store cannot be read, or a later release wrote the checkpoint.
         """
         objects = await self._blobs.list(names.manifest_prefix(self._namespace, checkpoint_id))
-        if not objects:
+        if not objects or await self._blobs.exists(names.discarded_object(self._namespace, checkpoint_id)):
             return None
         try:
             data = await self._blobs.get(objects[-1])
@@ -150,7 +160,13 @@ class CheckpointStore:
             StoreError: The store cannot be read, or a later release wrote an entry.
         """
         found = await self._blobs.list(names.index_prefix(self._namespace, workflow_name, workflow_id))
-        entries = [entry for entry in await _map(self._index_entry, found) if entry is not None]
+        discarded = set(await self._blobs.list(names.discarded_prefix(self._namespace)))
+        entries = [
+            entry
+            for entry in await _map(self._index_entry, found)
+            if entry is not None
+            and names.discarded_object(self._namespace, entry.header.checkpoint_id) not in discarded
+        ]
         headers = [
             entry.header
             for entry in entries

@@ -4,6 +4,7 @@ Layout:
 
     <namespace>/checkpoints/<checkpoint id>/<rank>.json               manifests
     <namespace>/workflows/<workflow name>/<workflow id>/<checkpoint id>   index entries
+    <namespace>/discarded/<checkpoint id>                             marks of checkpoints that never happened
     <namespace>/values/<first 2 hex digits>/<digest>                  values
 
 Ids come from users and from other systems, so each becomes one *segment*:
@@ -65,6 +66,16 @@ def attempt_rank(started: datetime, attempt: int) -> str:
             f"Attempt {attempt} started at {started!r} has no rank: expected 1970 or later, and 1 or more."
         )
     return f"a{microseconds:020d}-{min(attempt, _LARGEST_ATTEMPT):06d}"
+
+
+def discarded_object(namespace: str, checkpoint_id: str) -> str:
+    """Return the name of the mark that a checkpoint never happened, whoever may still write it."""
+    return f"{discarded_prefix(namespace)}/{segment(checkpoint_id)}"
+
+
+def discarded_prefix(namespace: str) -> str:
+    """Return the prefix under which these marks are."""
+    return f"{segment(namespace)}/discarded"
 
 
 def manifest_prefix(namespace: str, checkpoint_id: str) -> str:

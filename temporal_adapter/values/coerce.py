@@ -52,7 +52,8 @@ def coerce_json(data: Any, types: Sequence[Any]) -> Any:
     if len(checked) < len(types):
         return data
     faults = _faults(data, checked)
-    raise CoercionError(f"{_describe(data)} is none of the accepted types.{faults} Accepted: {_accepted(types)}.")
+    accepted = f"{faults}. Accepted: {_accepted(types)}." if faults else f"{_accepted(types)}."
+    raise CoercionError(f"{_describe(data)} is none of the accepted types: {accepted}")
 
 
 def coerce_response(data: Any, response_type: Any, request_id: str) -> Any:
@@ -75,10 +76,10 @@ def coerce_response(data: Any, response_type: Any, request_id: str) -> Any:
     valid, value = _validate(data, response_type)
     if valid:
         return value
-    name, faults = expression_text(response_type), _faults(data, [response_type])
+    faults, schema = _faults(data, [response_type]), _schema(response_type)
     raise CoercionError(
-        f"the response to request {request_id} is not a {name}.{faults} Got {_describe(data)}; "
-        f"must be {_accepted([response_type])}."
+        f"the response to request {request_id} must be {expression_text(response_type)}; "
+        f"{f'{faults}; ' if faults else ''}{_describe(data)} is not.{schema}"
     )
 
 
@@ -127,7 +128,7 @@ def _faults(data: Any, expressions: Sequence[Any]) -> str:
         adapter.validate_json(json.dumps(data), strict=True)
     except pydantic.ValidationError as error:
         faults = [f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in error.errors()]
-        return f" {'; '.join(faults[:_SHOWN_FAULTS])}."
+        return "; ".join(faults[:_SHOWN_FAULTS])
     except Exception:  # of building a schema
         return ""
     return ""

@@ -9,7 +9,7 @@ refuses a newer version than its own with an error that says so.
 """
 
 from .manifest import IndexEntry, Manifest, SnapshotEntries
-from .responses import parse_responses
+from .responses import check_depth, parse_responses
 from .schema import SCHEMA_VERSION, WireError, digest, dump, fingerprint, load, replace, to_bytes
 from .shapes import (
     Base,
@@ -88,6 +88,7 @@ __all__ = [
     "StartOptions",
     "Value",
     "WireError",
+    "check_depth",
     "digest",
     "dump",
     "fingerprint",

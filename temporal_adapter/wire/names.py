@@ -17,6 +17,9 @@ from urllib.parse import unquote
 GRAPH_CHANGED = "GraphChanged"
 """Error type of an activity whose worker has another graph than the run was started with."""
 
+STORE_UNAVAILABLE = "CheckpointStoreUnavailable"
+"""Error type of an activity that needs the blob store and cannot read or write it."""
+
 Service = Literal["seed", "respond", "commit"]
 
 _ESCAPES = str.maketrans({"%": "%25", "/": "%2F", ":": "%3A"})

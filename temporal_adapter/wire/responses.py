@@ -7,27 +7,60 @@ from typing import Any, cast
 from .schema import WireError, load
 from .shapes import Response
 
+MAX_DEPTH = 150
+"""Levels of nesting that JSON from outside may have: what the codec stores, and far from any recursion limit."""
+
+_MOST_RESPONSES = 1000  # at once
+_LONGEST_ID = 1000  # characters
+
 _EXPECTED = 'expected {"request_id": "...", "response": ...}, or a list of such objects'
 
 
-def parse_responses(data: Any) -> list[Response]:
-    """Return the responses in the JSON of a signal or update: one object, or a list of them.
+def parse_responses(data: Any = None, *more: Any) -> list[Response]:
+    """Return the responses in the JSON of a signal or update: one object, or a list of them, in one argument.
 
     Raises:
         WireError: The JSON has another shape; the message shows the expected one.
     """
+    if more:
+        raise WireError(f"{1 + len(more)} arguments came; {_EXPECTED}, in one argument.")
+    check_depth(data)
     items = cast("list[Any]", data) if isinstance(data, list) else [data]
     if not items:
         raise WireError(f"The list of responses is empty; {_EXPECTED}.")
+    if len(items) > _MOST_RESPONSES:
+        raise WireError(f"{len(items)} responses came at once; send at most {_MOST_RESPONSES} in one message.")
     responses: list[Response] = []
     for item in items:
         if not isinstance(item, dict) or "response" not in item:
             raise WireError(f"A response is malformed: {_excerpt(item)}; {_EXPECTED}.")
         try:
-            responses.append(load(Response, item))
+            response = load(Response, item)
         except WireError as error:
             raise WireError(f"{error}; {_EXPECTED}.") from error
+        if len(response.request_id) > _LONGEST_ID:
+            raise WireError(f"A request_id has {len(response.request_id)} characters: {_excerpt(response.request_id)}")
+        responses.append(response)
     return responses
+
+
+def check_depth(data: Any) -> None:
+    """Refuse JSON that is nested too deeply.
+
+    Raises:
+        WireError: It has more than `MAX_DEPTH` levels.
+    """
+    level = [data]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, (dict, list))
+            for inner in (cast("dict[str, Any]", one).values() if isinstance(one, dict) else cast("list[Any]", one))
+        ]
+        if not level:
+            return
+    raise WireError(f"The JSON is nested more than {MAX_DEPTH} levels deep.")
 
 
 def _excerpt(item: Any) -> str:

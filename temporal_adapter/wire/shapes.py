@@ -305,7 +305,8 @@ class RespondResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
 class CommitInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     graph: str
-    records: list[CheckpointRecord]
+    records: list[CheckpointRecord] = []
+    discard: list[str] = []  # ids that an attempt may have written, or may yet, and history never recorded
 
 
 class CommitResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):

@@ -7,15 +7,19 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionStatus
 
 from tests.support import commands
+from tests.support.scripts import REPOSITORY
 from workers.demo.worker_process import WorkerFailed, worker_process
 
 DEMO = ("-m", "workers.demo")
@@ -58,16 +62,20 @@ def test_piped_it_tells_the_whole_story_in_plain_lines_and_leaves_no_process_beh
         "superstep 3: assess done",
         "superstep 4: manager-approval asks",
         "of executor manager-approval waits for a response",
-        "The total of 1096.80 is over 500.",
+        "The total of 1096.80 euros is over 500.00 euros.",
         'Answered by the signal `respond`: {"approved": true, ',
         "superstep 5: manager-approval done",
         "superstep 6: book done",
-        "Outcome: approved",
+        "Outcome: approved by the manager, booked as EXP-",
         "Checkpoint lineage",
+        "To read here, not to run: the server at 127.0.0.1:",
         "temporal workflow signal --workflow-id expense-approval-demo-",
+        "temporal workflow update execute --workflow-id expense-approval-demo-",
+        "DEMO_INTERACTIVE=1 make demo",
     ]
     assert [line for line in story if line not in done.out] == []
     assert sorted(story, key=done.out.index) == story
+    assert [line for line in done.out.splitlines() if line != line.rstrip()] == []
     assert left_behind(done.out) == []
 
 
@@ -93,6 +101,44 @@ def test_with_temporal_address_it_uses_that_server(client: Client) -> None:
     assert "Started `temporal server" not in done.out
     assert f"at {address}" in done.out
     assert "Outcome: approved" in done.out
+
+
+def test_with_a_server_that_stays_a_person_can_type_what_the_demo_shows(client: Client) -> None:
+    address = client.service_client.config.target_host
+    env = commands.environment(TEMPORAL_ADDRESS=address, TEMPORAL_NAMESPACE=client.namespace)
+    shown = commands.run(*DEMO, env=env).out
+    [setting, python, *arguments] = typed(shown, "-m workers")
+    assert (setting, REPOSITORY / python) == (f"TEMPORAL_ADDRESS={address}", Path(sys.executable))
+
+    with commands.started(*arguments, env=env) as worker:
+        commands.line_with(worker, "Serving")
+        shell(typed(shown, "workflow start"))
+        request_id = asked(typed(shown, "workflow query"))
+        update = [part.replace("REQUEST_ID", request_id) for part in typed(shown, "workflow update execute")]
+        accepted = shell(update)
+        result = shell([*typed(shown, "workflow result"), "--output", "json"])
+
+    assert accepted.returncode == 0
+    assert '"status":"approved"' in re.sub(r"\s", "", result.stdout)
+
+
+def typed(shown: str, text: str) -> list[str]:
+    """The command that the demo shows with the text in it."""
+    [line] = [line for line in shown.splitlines() if line.startswith("  ") and text in line]
+    return shlex.split(line)
+
+
+def shell(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the demo where a person would, in the repository."""
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=60)
+
+
+def asked(query: Sequence[str]) -> str:
+    """The id of the run's request, once it is there."""
+    while True:
+        request_ids = re.findall(rf"request_id\W+({UUID})", shell([*query, "--output", "json"]).stdout)
+        if request_ids:
+            return request_ids[0]
 
 
 def test_an_unreachable_server_is_an_error_that_names_it() -> None:
@@ -196,24 +242,47 @@ def _read(controller: int) -> str:
 
 
 def test_at_a_terminal_the_person_at_the_keyboard_decides() -> None:
-    answers = [("Approve 1096.80 euros", "n\n"), ("Comment", "Take the train.\n")]
+    answers = [
+        ("Approve 1096.80 euros", "maybe\n"),
+        ("answer y or n", "n\n"),
+        ("Comment", "Take the train.\n"),
+    ]
     env = commands.environment(DEMO_INTERACTIVE="1", TERM="xterm-256color")
 
     code, shown = at_a_terminal(answers, env, last_key=" ")
 
     assert code == 0
     assert '{"approved": false, "comment": "Take the train."}' in shown
-    assert "Outcome: declined" in shown
+    assert "Outcome: declined by the manager, booked as EXP-" in shown
+    assert "In another terminal, in this folder, while the demo waits below." in shown
     assert left_behind(shown) == []
 
 
-async def test_ctrl_c_at_the_question_ends_the_demo_and_its_processes() -> None:
-    answers = [("Approve 1096.80 euros", "\x03")]
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["ctrl-c", "ctrl-d"])
+async def test_ctrl_c_or_ctrl_d_at_the_question_ends_the_demo_and_its_processes(key: str) -> None:
+    answers = [("Approve 1096.80 euros", key)]
     env = commands.environment(DEMO_INTERACTIVE="1", TERM="xterm-256color")
 
     code, shown = await asyncio.to_thread(at_a_terminal, answers, env, last_key="\x03")
 
     assert code == 130
     assert "Traceback" not in shown
+    assert re.search("Stopped; run expense-approval-demo-[0-9a-f]+ still waited for its answer", shown)
     for trace in traces(shown):  # a second Ctrl-C ends the demo at once, and then the kernel ends the others
         await asyncio.wait_for(commands.until_none_with(trace), timeout=30)
+
+
+async def test_stopped_at_the_question_on_a_server_that_stays_it_tells_how_to_end_the_run(client: Client) -> None:
+    answers = [("Approve 1096.80 euros", "\x04")]
+    server = {"TEMPORAL_ADDRESS": client.service_client.config.target_host, "TEMPORAL_NAMESPACE": client.namespace}
+    env = commands.environment(DEMO_INTERACTIVE="1", TERM="xterm-256color", **server)
+
+    code, shown = await asyncio.to_thread(at_a_terminal, answers, env)
+
+    assert code == 130
+    stopped = re.search(r"Stopped; run (\S+) still waits for its answer.", shown)
+    assert stopped is not None
+    run = client.get_workflow_handle(stopped[1])
+    assert (await run.describe()).status is WorkflowExecutionStatus.RUNNING
+    shell(typed(shown, "workflow terminate"))
+    assert (await run.describe()).status is WorkflowExecutionStatus.TERMINATED

@@ -19,7 +19,7 @@ PACKAGE = "temporal_adapter"
 # From the bottom up. A module imports from lower layers only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire", "maf", "converter", "process", "connection"),
-    ("store", "engine", "failures", "values"),
+    ("store", "engine", "failures", "values", "activity_errors"),
     ("attributes", "routing", "payload", "definitions"),
     ("pool", "checkpoints"),
     ("workflow", "host"),
@@ -38,10 +38,21 @@ ONLY: dict[str, set[str]] = {
     "connection": set(),
     "store": {"wire"},
     "engine": {"wire"},
-    "workflow": {"converter", "engine", "wire"},
+    "workflow": {"activity_errors", "converter", "engine", "wire"},
+    "activity_errors": {"wire"},
 }
 
-WITHOUT_MAF = {"process", "connection", "wire", "store", "engine", "workflow", "converter", "__init__"}
+WITHOUT_MAF = {
+    "activity_errors",
+    "process",
+    "connection",
+    "wire",
+    "store",
+    "engine",
+    "workflow",
+    "converter",
+    "__init__",
+}
 WITHOUT_TEMPORAL = {"wire", "store", "engine", "maf", "values", "failures", "attributes", "routing", "pool", "__init__"}
 
 

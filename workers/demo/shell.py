@@ -1,6 +1,6 @@
 """Command lines for a person to type after the demo: those of Temporal, and the worker's.
 
-Only their text is made here. What is true of them depends on what is still there when the demo has ended (`Afterwards`).
+Only their text is made here. Which of them a person can use depends on what is there afterwards (`Afterwards`).
 """
 
 from __future__ import annotations

@@ -179,9 +179,9 @@ def _show_commands(stage: Stage, run: DurableRun, responses: list[Any]) -> None:
             f"To read here, not to run: the server at {stage.client.service_client.config.target_host} stops now.",
         )
     elif stage.afterwards == "all stay":
-        _line(stage, "In another terminal, while the demo waits below.")
+        _line(stage, "In another terminal, in this folder, while the demo waits below.")
     else:
-        _line(stage, "The demo's worker stops now, so first start one, in another terminal:")
+        _line(stage, "The demo's worker stops now. First start another, in a terminal of its own, in this folder:")
         _line(stage, f"  {shell.worker()}\nThen:")
     for command in commands:
         _line(stage, f"  {command}")

@@ -92,7 +92,7 @@ async def test_the_cli_starts_answers_and_finishes_a_run(reader: Reader, client:
     # And answered wrongly from another process, which is told so
     later = await reader.run("python later.py")
     assert "pending_requests=1" in later
-    assert "is not a bool" in later
+    assert "must be bool" in later
     # And answered with the id that the query showed
     await reader.run(update.replace("<id of the request>", pending["request_id"]))
     # Then its result is readable JSON

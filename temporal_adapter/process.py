@@ -1,9 +1,9 @@
-"""How a process that used Temporal begins and ends: signals in, a trustworthy exit code out.
+"""How a process that used Temporal or the blob store begins and ends: signals in, a trustworthy exit code out.
 
 Every program of this repository (demo, command line, workers, the tests) ends through `end`, because a plain
-`sys.exit` is not safe after Temporal's SDK was used:
+`sys.exit` is not safe after Temporal's SDK was used, or obstore, which hands results over the same way:
 
-    A result of the SDK's native core reaches asyncio on a native thread, which calls `call_soon_threadsafe`. That
+    A result of the native core reaches asyncio on a native thread, which calls `call_soon_threadsafe`. That
     call writes to the loop's wake-up socket and gives up the GIL for the write. The main thread wakes, takes the
     result, and when that was the last thing the program waited for (a worker's shutdown is), it starts to finalize
     the interpreter. When the native thread then asks for the GIL back, CPython before 3.14 ends the thread; the

@@ -49,7 +49,7 @@ _WITHOUT_MAF = """
 async def recorded(client: Client) -> WorkflowHistory:
     """The history of the example, on a report that needs approval."""
     item = ExpenseItem(category="lodging", amount=Decimal("2400.00"), spent_on=date(2026, 3, 4))
-    async with serving(client, "recorded", build_expense_approval) as durable:
+    async with serving(client, "recorded", build_expense_approval, max_cached_workflows=0) as durable:
         run = await durable.start(ExpenseReport(employee="Ada", purpose="Conference", items=[item]))
         [request] = await pending(run)
         await run.respond(request.request_id, Decision(approved=True, comment="fine"))

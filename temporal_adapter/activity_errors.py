@@ -8,7 +8,7 @@ from __future__ import annotations
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 
 from temporal_adapter import wire
-from temporal_adapter.wire.names import GRAPH_CHANGED, STORE_UNAVAILABLE
+from temporal_adapter.wire.names import GRAPH_CHANGED, NOT_REGISTERED, STORE_UNAVAILABLE
 
 
 def will_pass(error: BaseException) -> bool:
@@ -20,7 +20,7 @@ def will_pass(error: BaseException) -> bool:
     if not isinstance(cause, ApplicationError):
         return False
     return cause.type in (GRAPH_CHANGED, STORE_UNAVAILABLE) or (
-        cause.type == "NotFoundError" and "is not registered on this worker" in cause.message
+        cause.type == "NotFoundError" and NOT_REGISTERED in cause.message
     )
 
 

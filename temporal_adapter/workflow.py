@@ -51,7 +51,7 @@ with workflow.unsafe.imports_passed_through():
         Seeded,
         Stamp,
     )
-    from temporal_adapter.wire.names import Service, executor_activity_type, service_activity_type
+    from temporal_adapter.wire.names import RESPONSE_REFUSED, Service, executor_activity_type, service_activity_type
     from temporal_adapter.wire.tags import plain, type_text
 
 ACTIVITY_CONFIG = "temporal_adapter.activity_config"
@@ -83,9 +83,6 @@ _SHOWN_REASONS = 2000  # characters of refusals in the error of an update; its d
 _CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
 
 ResultT = TypeVar("ResultT", wire.SeedResult, wire.DeliveryResult, wire.RespondResult, wire.CommitResult)
-
-RESPONSE_REFUSED = "ResponseRefused"
-"""Error type of a `respond` update that was refused."""
 
 
 class AgentFrameworkRun:

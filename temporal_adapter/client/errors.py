@@ -9,6 +9,8 @@ from temporalio.client import WorkflowQueryFailedError, WorkflowUpdateFailedErro
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_adapter.wire.names import NOT_REGISTERED, RESPONSE_REFUSED
+
 
 class RunNotFound(LookupError):
     """No run has this workflow id."""
@@ -33,8 +35,6 @@ class ValueUnavailable(LookupError):
 # How a server says that a query found no worker, or that none took it in time.
 _UNANSWERED = (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.FAILED_PRECONDITION)
 
-_NOT_REGISTERED = "is not registered on this worker"
-
 
 @contextmanager
 def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> Generator[None, None, None]:
@@ -42,7 +42,7 @@ def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> G
     try:
         yield
     except WorkflowUpdateFailedError as error:
-        if isinstance(error.cause, ApplicationError) and error.cause.type == "ResponseRefused":
+        if isinstance(error.cause, ApplicationError) and error.cause.type == RESPONSE_REFUSED:
             raise ResponseRefused(error.cause.message) from error
         raise
     except (RPCError, WorkflowQueryFailedError) as error:
@@ -59,7 +59,7 @@ def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> G
                 f"that has the workflow {workflow_name!r}, such as `python -m workers --task-queue {task_queue} ...`; "
                 "the run goes on then. Meanwhile it is safe with Temporal."
             ) from error
-        if _NOT_REGISTERED in str(error):
+        if NOT_REGISTERED in str(error):
             raise not_registered(workflow_id, workflow_name, task_queue) from error
         raise
 
@@ -75,4 +75,4 @@ def not_registered(workflow_id: str, workflow_name: str, task_queue: str | None)
 
 def says_not_registered(message: str) -> bool:
     """Whether a failed workflow task was one of an unknown workflow type."""
-    return _NOT_REGISTERED in message
+    return NOT_REGISTERED in message

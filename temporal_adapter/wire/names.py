@@ -20,6 +20,12 @@ GRAPH_CHANGED = "GraphChanged"
 STORE_UNAVAILABLE = "CheckpointStoreUnavailable"
 """Error type of an activity that needs the blob store and cannot read or write it."""
 
+RESPONSE_REFUSED = "ResponseRefused"
+"""Error type of a `respond` update that was refused."""
+
+NOT_REGISTERED = "is not registered on this worker"
+"""What Temporal's SDK says of a workflow or activity type that a worker does not have."""
+
 Service = Literal["seed", "respond", "commit"]
 
 _ESCAPES = str.maketrans({"%": "%25", "/": "%2F", ":": "%3A"})

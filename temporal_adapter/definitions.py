@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_framework import Workflow
+from agent_framework import Workflow, WorkflowExecutor
 
 from temporal_adapter.wire.names import executor_activity_type
 
@@ -27,12 +27,12 @@ class Definition:
 
     name: str
     factory: Callable[[], Workflow]
-    executor_ids: list[str]
+    executor_paths: list[tuple[str, ...]]  # one id per level of nesting
 
     @property
     def activity_types(self) -> list[str]:
         """The activity types of its executors."""
-        return [executor_activity_type(self.name, [executor_id]) for executor_id in self.executor_ids]
+        return [executor_activity_type(self.name, path) for path in self.executor_paths]
 
 
 def define(sources: Iterable[WorkflowSource]) -> list[Definition]:
@@ -75,7 +75,14 @@ def _define(source: WorkflowSource) -> Definition:
             f"Two builds of workflow {first.name!r} differ in their graph: {_difference(first, second)}. "
             "Executor ids must be the same in every build and process: give each executor an id and each agent a name."
         )
-    return Definition(first.name, factory, list(first.executors))
+    return Definition(first.name, factory, list(_executor_paths(first)))
+
+
+def _executor_paths(workflow: Workflow, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for executor_id, executor in workflow.executors.items():
+        yield (*path, executor_id)
+        if isinstance(executor, WorkflowExecutor):
+            yield from _executor_paths(executor.workflow, (*path, executor_id))
 
 
 def _build(factory: Callable[[], Any], label: str) -> Workflow:

@@ -5,22 +5,21 @@ An upgrade of `agent-framework-core` that moves one of them fails here, at impor
 
 from __future__ import annotations
 
+from agent_framework import Workflow
+
 # agent_framework.register_checkpoint_type fills this set in place; nothing public reads it.
 from agent_framework._workflows._checkpoint_encoding import (
     _REGISTERED_CHECKPOINT_TYPE_KEYS as REGISTERED_CHECKPOINT_TYPE_KEYS,  # pyright: ignore[reportPrivateUsage]
 )
 
-# Kwargs of a run travel in shared state under these keys, which Workflow.run sets before the start executor.
-from agent_framework._workflows._const import (
-    EDGE_STATE_KEY,
-    EXECUTOR_STATE_KEY,
-    RESOLVED_WORKFLOW_RUN_KWARGS_KEY,
-    ROUTED_WORKFLOW_RUN_KWARGS_KEY,
-    WORKFLOW_RUN_KWARGS_KEY,
-)
+# The keys under which a checkpoint's state holds what is not shared state.
+from agent_framework._workflows._const import EDGE_STATE_KEY, EXECUTOR_STATE_KEY
 
 # Routing is MAF's own; its runners are not public.
 from agent_framework._workflows._edge_runner import EdgeRunner, FanInEdgeRunner, create_edge_runner
+
+# What runs a workflow's supersteps, below Workflow.run.
+from agent_framework._workflows._runner import RunnerImpl
 
 # WorkflowMessage is public, the type of its `type` is not.
 from agent_framework._workflows._runner_context import MessageType
@@ -39,20 +38,38 @@ from agent_framework._workflows._workflow import (
 # The key under which a fan-in's snapshot holds its buffer.
 FAN_IN_BUFFER_KEY = FanInEdgeRunner._BUFFER_KEY  # pyright: ignore[reportPrivateUsage]
 
+# The key under which an executor that wraps a sub-workflow keeps the checkpoint of that, spelled out in its hooks.
+SUB_WORKFLOW_CHECKPOINT_KEY = "sub_workflow_checkpoint"
+
 __all__ = [
     "EDGE_STATE_KEY",
     "EXECUTOR_STATE_KEY",
     "FAN_IN_BUFFER_KEY",
     "REGISTERED_CHECKPOINT_TYPE_KEYS",
-    "RESOLVED_WORKFLOW_RUN_KWARGS_KEY",
-    "ROUTED_WORKFLOW_RUN_KWARGS_KEY",
-    "WORKFLOW_RUN_KWARGS_KEY",
+    "SUB_WORKFLOW_CHECKPOINT_KEY",
     "EdgeRunner",
     "FanInEdgeRunner",
     "MessageType",
+    "RunnerImpl",
     "State",
     "coerce_request_info_response",
     "create_edge_runner",
     "is_instance_of",
+    "run_unstreamed",
+    "runner_of",
     "try_coerce_to_type",
 ]
+
+
+def runner_of(workflow: Workflow) -> RunnerImpl:
+    """Return what runs a workflow's supersteps."""
+    return workflow._runner  # pyright: ignore[reportPrivateUsage]
+
+
+def run_unstreamed(workflow: Workflow) -> None:
+    """Make agents answer as in `workflow.run(stream=False)`, however it is run.
+
+    Only a stream shows the events of a run that fails; agents ask the runner's context whether to answer in pieces.
+    """
+    context = runner_of(workflow).context
+    context.is_streaming = lambda: False  # pyright: ignore[reportAttributeAccessIssue]

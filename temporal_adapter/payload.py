@@ -39,6 +39,10 @@ class Reader:
         """Return a value's JSON as it is."""
         return await self._values.resolve(value)
 
+    def decoded(self, encoded: Any) -> Any:
+        """Return the object that tagged JSON stands for."""
+        return self._codec.decode(encoded)
+
     async def message(self, message: wire.Message) -> WorkflowMessage:
         """Return a MAF message."""
         return WorkflowMessage(
@@ -75,6 +79,10 @@ class Writer:
     async def value(self, obj: Any, path: str) -> wire.Value:
         """Return an object as a value; `path` names it in errors."""
         return await self._spill.encode(self._codec.encode(obj, path))
+
+    def encoded(self, obj: Any, path: str) -> Any:
+        """Return the tagged JSON of an object; `path` names it in errors."""
+        return self._codec.encode(obj, path)
 
     async def values(self, objects: Mapping[str, Any], path: str) -> dict[str, wire.Value]:
         """Return a mapping of objects as values."""

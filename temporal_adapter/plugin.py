@@ -23,7 +23,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import ActivityConfig
 
 from temporal_adapter.definitions import ConfigurationError, Definition, WorkflowSource, define, unknown_activity_types
-from temporal_adapter.host import Host, activities
+from temporal_adapter.host import HEARTBEAT_THROTTLE, Host, activities
 from temporal_adapter.pool import GraphPool
 from temporal_adapter.store import BlobStore, StoreError
 from temporal_adapter.workflow import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG, workflow_type
@@ -82,7 +82,7 @@ class AgentFrameworkPlugin(SimplePlugin):
             activities=[
                 definition_activity
                 for host, one in zip(hosts, definitions, strict=True)
-                for definition_activity in activities(host, one.executor_ids)
+                for definition_activity in activities(host, one.executor_paths)
             ],
             workflows=self._workflow_types,
             workflow_runner=_pass_through,
@@ -99,6 +99,8 @@ class AgentFrameworkPlugin(SimplePlugin):
             raise ConfigurationError(
                 "The worker has this AgentFrameworkPlugin twice: give it to the client or to the worker, not to both."
             )
+        throttle = config.get("max_heartbeat_throttle_interval", HEARTBEAT_THROTTLE)
+        config["max_heartbeat_throttle_interval"] = min(throttle, HEARTBEAT_THROTTLE)
         return super().configure_worker(config)
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:

@@ -6,7 +6,7 @@ A graph whose attempt ended badly is dropped; one whose attempt ended well is pu
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 
@@ -28,16 +28,43 @@ class UnknownExecutor(LookupError):
 class BuiltGraph:
     """A MAF workflow with what the activities need of it."""
 
-    def __init__(self, workflow: Workflow, types: Iterable[type], allow_pickle: bool) -> None:
+    def __init__(self, workflow: Workflow, codec: Codec, path: tuple[str, ...] = ()) -> None:
         self.workflow = workflow
-        self.codec = graph_codec(workflow, types, allow_pickle)
+        self.codec = codec  # of the outermost workflow: it knows the types of all
+        self.path = path
         self.router = Router(workflow)
-        self.attributes = {key: Attributes(executor, self.codec) for key, executor in workflow.executors.items()}
+        self.attributes = {key: Attributes(executor, codec) for key, executor in workflow.executors.items()}
+        self.children = {
+            key: BuiltGraph(executor.workflow, codec, (*path, key))
+            for key, executor in workflow.executors.items()
+            if isinstance(executor, WorkflowExecutor)
+        }
 
-    @property
-    def reusable(self) -> bool:
-        """Whether the graph can be put back as it was built: the executors inside a sub-workflow cannot."""
-        return not any(isinstance(executor, WorkflowExecutor) for executor in self.workflow.executors.values())
+    def with_children(self) -> Iterator[BuiltGraph]:
+        """Yield this graph and those of its sub-workflows, outermost first."""
+        yield self
+        for child in self.children.values():
+            yield from child.with_children()
+
+    def level(self, path: Sequence[str]) -> BuiltGraph:
+        """Return the graph of a sub-workflow, by the path of the executor that wraps it; itself for no path.
+
+        Raises:
+            UnknownExecutor: There is no such sub-workflow.
+        """
+        graph = self
+        for executor_id in path:
+            graph.executor(executor_id)
+            if executor_id not in graph.children:
+                raise UnknownExecutor(f"Executor {executor_id!r} of {graph.workflow.name!r} wraps no sub-workflow.")
+            graph = graph.children[executor_id]
+        return graph
+
+    def put_back(self) -> None:
+        """Make every executor's attributes what they were when built."""
+        for graph in self.with_children():
+            for attributes in graph.attributes.values():
+                attributes.put_back()
 
     @cached_property
     def input_codec(self) -> Codec:
@@ -68,6 +95,7 @@ class BuiltGraph:
             max_iterations=self.workflow.max_iterations,
             shows_error_messages=OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED,
             fan_ins=self.router.fan_ins,
+            children={key: child.description() for key, child in self.children.items()},
         )
 
 
@@ -84,7 +112,8 @@ class GraphPool:
 
     def build(self) -> BuiltGraph:
         """Build a graph. It is pristine: executors have states of their own, such as an agent's new session."""
-        return BuiltGraph(self._factory(), self._types, self._allow_pickle)
+        workflow = self._factory()
+        return BuiltGraph(workflow, graph_codec(workflow, self._types, self._allow_pickle))
 
     @asynccontextmanager
     async def borrow(self, *, fresh: bool = False) -> AsyncGenerator[BuiltGraph, None]:
@@ -92,7 +121,6 @@ class GraphPool:
         idle = self._idle.pop() if self._idle else None  # also when `fresh`: the new one takes its place
         graph = self.build() if fresh or idle is None else idle
         yield graph  # an exception leaves here, and the graph is dropped
-        if graph.reusable and len(self._idle) < _IDLE_GRAPHS:
-            for attributes in graph.attributes.values():
-                attributes.put_back()
+        if len(self._idle) < _IDLE_GRAPHS:
+            graph.put_back()
             self._idle.append(graph)

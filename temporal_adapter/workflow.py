@@ -59,6 +59,7 @@ ACTIVITY_CONFIG = "temporal_adapter.activity_config"
 
 DEFAULT_ACTIVITY_CONFIG = ActivityConfig(
     start_to_close_timeout=timedelta(minutes=5),
+    heartbeat_timeout=timedelta(seconds=30),
     retry_policy=RetryPolicy(maximum_attempts=5, maximum_interval=timedelta(minutes=1)),
 )
 """Options of executors' activities, under what the user sets."""
@@ -197,11 +198,12 @@ class AgentFrameworkRun:
             self._crash = task.exception()
 
     async def _deliver(self, decision: Deliver) -> None:
-        activity_type = executor_activity_type(self._name, [decision.input.executor_id])
+        path = [*decision.input.path, decision.input.executor_id]
+        activity_type = executor_activity_type(self._name, path)
         config = _activity_config(activity_type)
         try:
             result = await self._despite_trouble(
-                f"Executor {decision.input.executor_id!r}",
+                f"Executor {'/'.join(path)!r}",
                 lambda: self._activity(activity_type, decision.input, config),
             )
         except FailureError as error:

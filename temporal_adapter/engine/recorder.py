@@ -13,7 +13,7 @@ from temporal_adapter import wire
 
 from .journal import Journal
 from .lineage import Lineage
-from .snapshot import Section, SnapshotTracker
+from .snapshot import Place, SnapshotTracker
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Recorder:
         self._journal = journal
         self._snapshot = SnapshotTracker()
 
-    def put(self, section: Section, key: str, value: Any) -> None:
+    def put(self, place: Place, value: Any) -> None:
         """Set an entry of the snapshot, first seen in the next checkpoint; None deletes it."""
-        self._snapshot.put(section, key, value, self.lineage.next_ordinal)
+        self._snapshot.put(place, value, self.lineage.next_ordinal)
 
-    def snapshot(self, own: wire.Changes | None = None) -> wire.Snapshot:
-        """Return the snapshot, with an executor's own changes of this superstep on top."""
-        return self._snapshot.snapshot(own)
+    def snapshot(self) -> wire.Snapshot:
+        """Return the snapshot that the next checkpoint would have."""
+        return self._snapshot.snapshot()
 
     def header(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
         """Return the header that the next checkpoint would have."""
@@ -80,7 +80,7 @@ class Recorder:
         if ordinal is not None and outcome is not None and outcome.base is not None:
             self.troubled = False
             self._snapshot.acknowledge(outcome.base, ordinal)
-        elif outcome is not None:
+        elif outcome is not None and outcome.error is not None:  # without one, it only had to discard
             self._trouble(outcome)
 
     def _trouble(self, outcome: wire.CommitOutcome) -> None:

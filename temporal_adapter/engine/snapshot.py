@@ -2,10 +2,13 @@
 
 While everything is small there is no base, and the changes are everything. Once they are not, each acknowledged
 checkpoint becomes the base and only what changed since travels, so that history grows with what changed.
+
+Entries are kept by *level*: the run's own workflow has the path "", a sub-workflow the path of the executor around it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from temporal_adapter import wire
@@ -16,7 +19,10 @@ INLINE_SNAPSHOT_LIMIT = 4096
 _REFERENCE_SIZE = 100  # bytes that a reference, or the frame of a message or request, takes in JSON
 
 Section = Literal["state", "executors", "attributes", "buffers", "requests"]
-_SECTIONS: tuple[Section, ...] = ("state", "executors", "attributes", "buffers", "requests")
+SECTIONS: tuple[Section, ...] = ("state", "executors", "attributes", "buffers", "requests")
+
+Place = tuple[str, Section | Literal["iteration"], str]
+"""Where an entry is: the level's path, its section, and its key there. `iteration` has the one key ""."""
 
 
 class SnapshotTracker:
@@ -24,41 +30,58 @@ class SnapshotTracker:
 
     def __init__(self) -> None:
         self.base: wire.Base | None = None
-        self._entries: dict[Section, dict[str, tuple[Any, int]]] = {section: {} for section in _SECTIONS}
+        self._entries: dict[Place, tuple[Any, int]] = {}
 
-    def put(self, section: Section, key: str, value: Any, ordinal: int) -> None:
+    def put(self, place: Place, value: Any, ordinal: int) -> None:
         """Set an entry; None deletes it.
 
         A deletion is kept even without a base: a checkpoint that still has the entry may be acknowledged after it.
         """
-        self._entries[section][key] = (value, ordinal)
+        self._entries[place] = (value, ordinal)
 
     def acknowledge(self, base: wire.Base, ordinal: int) -> None:
         """The store holds the checkpoint with this ordinal: build on it, unless all is small enough to travel."""
         inline = self.base is None and self._size() <= INLINE_SNAPSHOT_LIMIT
         if not inline:
             self.base = base
-        for section, entries in self._entries.items():
-            self._entries[section] = {
-                key: (value, changed)
-                for key, (value, changed) in entries.items()
-                if changed > ordinal or (inline and value is not None)
-            }
+        self._entries = {
+            place: (value, changed)
+            for place, (value, changed) in self._entries.items()
+            if changed > ordinal or (inline and value is not None)
+        }
 
-    def snapshot(self, own: wire.Changes | None = None) -> wire.Snapshot:
-        """Return the snapshot, with an executor's own changes of this superstep on top."""
-        changes: dict[str, dict[str, Any]] = {}
-        for section, entries in self._entries.items():
-            merged = {key: value for key, (value, _) in entries.items()}
-            if own is not None:
-                merged.update(getattr(own, section))
-            changes[section] = merged
-        return wire.Snapshot(base=self.base, changes=wire.Changes(**changes))
+    def snapshot(self) -> wire.Snapshot:
+        """Return the snapshot, of every level."""
+        entries = ((place, value) for place, (value, _) in self._entries.items())
+        return wire.Snapshot(base=self.base, changes=as_changes(entries))
 
     def _size(self) -> int:
-        return sum(
-            len(key) + _weight(value) for entries in self._entries.values() for key, (value, _) in entries.items()
-        )
+        return sum(len(key) + _weight(value) for (_, _, key), (value, _) in self._entries.items())
+
+
+def as_changes(entries: Iterable[tuple[Place, Any]]) -> wire.Changes:
+    """Return entries as a shape."""
+    levels: dict[str, dict[str, Any]] = {"": {}}
+    for (path, section, key), value in entries:
+        level = levels.setdefault(path, {})
+        if section == "iteration":
+            level[section] = value
+        else:
+            level.setdefault(section, {})[key] = value
+    outermost = levels.pop("")
+    return wire.Changes(**outermost, children={path: wire.Changes(**level) for path, level in levels.items()})
+
+
+def merged(under: wire.Changes, over: wire.Changes) -> wire.Changes:
+    """Return changes with others laid over them."""
+    children = dict(under.children)
+    for path, changes in over.children.items():
+        children[path] = merged(children[path], changes) if path in children else changes
+    return wire.Changes(
+        **{section: {**getattr(under, section), **getattr(over, section)} for section in SECTIONS},
+        iteration=under.iteration if over.iteration is None else over.iteration,
+        children=children,
+    )
 
 
 def _weight(value: Any) -> int:

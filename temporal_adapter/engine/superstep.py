@@ -80,14 +80,25 @@ def _buffer(
 
 
 class Superstep:
-    """The deliveries of a superstep under way. Positions count from 0 in delivery order."""
+    """The deliveries of a superstep under way. Positions count from 0 in delivery order.
 
-    def __init__(self, deliveries: list[Delivery]) -> None:
+    Attributes:
+        key: Names the superstep, after a resume as before.
+        nested: What deliveries to executors that wrap sub-workflows are told of these, by position.
+    """
+
+    def __init__(self, deliveries: list[Delivery], key: str = "") -> None:
         self.deliveries = deliveries
+        self.key = key
         self.results: dict[int, wire.DeliveryResult] = {}
+        self.nested: dict[int, wire.Nested] = {}
         self._waiting: dict[str, list[int]] = {}
         for position, delivery in enumerate(deliveries):
             self._waiting.setdefault(delivery.executor_id, []).append(position)
+
+    def key_of(self, position: int) -> str:
+        """Return the key of a delivery."""
+        return f"{self.key}/{position}"
 
     def first(self) -> list[int]:
         """Return the positions that run at once: the first delivery of each executor."""
@@ -103,6 +114,11 @@ class Superstep:
     def finished(self) -> bool:
         """Whether every delivery has a result."""
         return len(self.results) == len(self.deliveries)
+
+    @property
+    def last_result(self) -> wire.DeliveryResult:
+        """The result of the last delivery."""
+        return self.results[len(self.deliveries) - 1]
 
     def outcomes(self) -> Iterator[tuple[Delivery, wire.DeliveryResult]]:
         """Yield deliveries and results in delivery order."""

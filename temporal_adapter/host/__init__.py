@@ -11,5 +11,6 @@ attempt did that failed leaves no trace in the run: its outcome is its result, a
 
 from .activities import activities
 from .context import Host
+from .heartbeat import HEARTBEAT_THROTTLE
 
-__all__ = ["Host", "activities"]
+__all__ = ["HEARTBEAT_THROTTLE", "Host", "activities"]

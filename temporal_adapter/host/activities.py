@@ -21,6 +21,7 @@ from temporal_adapter.wire.names import STORE_UNAVAILABLE, executor_activity_typ
 from . import mirror
 from .context import Host, now
 from .deliver import deliver
+from .heartbeat import attempt
 from .respond import respond
 from .seed import seed
 
@@ -39,24 +40,25 @@ _PROGRAMMING_ERRORS = (
 )
 
 
-def activities(host: Host, executor_ids: list[str]) -> list[Callable[..., Any]]:
-    """Return the activities of a workflow: one for each executor, and the adapter's own three."""
+def activities(host: Host, executor_paths: list[tuple[str, ...]]) -> list[Callable[..., Any]]:
+    """Return the activities of a workflow: one for each executor of every level, and the adapter's own three."""
     return [
-        *(_executor_activity(host, executor_id) for executor_id in executor_ids),
+        *(_executor_activity(host, path) for path in executor_paths),
         _define(service_activity_type(host.name, "seed"), wire.SeedInput, lambda data: seed(host, data)),
         _define(service_activity_type(host.name, "respond"), wire.RespondInput, lambda data: respond(host, data)),
         _define(service_activity_type(host.name, "commit"), wire.CommitInput, lambda data: _commit(host, data)),
     ]
 
 
-def _executor_activity(host: Host, executor_id: str) -> Callable[..., Any]:
+def _executor_activity(host: Host, path: tuple[str, ...]) -> Callable[..., Any]:
     async def run(data: wire.DeliveryInput) -> wire.DeliveryResult:
         try:
-            return await deliver(host, data)
+            async with attempt():
+                return await deliver(host, data)
         except EncodeError as error:
-            raise EncodeError(f"Executor {executor_id!r}: {error}") from error
+            raise EncodeError(f"Executor {'/'.join(path)!r}: {error}") from error
 
-    return _define(executor_activity_type(host.name, [executor_id]), wire.DeliveryInput, run)
+    return _define(executor_activity_type(host.name, path), wire.DeliveryInput, run)
 
 
 def _define(

@@ -1,26 +1,35 @@
 """A delivery: one executor handles one message or fan-in batch, on the state the run had before the superstep.
 
+An executor that wraps a sub-workflow may end a delivery by calling for a run of that; it is delivered to again then.
+
 The order matters: checkpoints that the run still owes are written first, then the executor runs, then what it sent is
 routed, then everything is encoded, and last the checkpoint of its own outcome is written.
 """
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from agent_framework import InProcRunnerContext, Workflow, WorkflowEvent, WorkflowMessage
+from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from temporal_adapter import wire
 from temporal_adapter.attributes import overrides_hooks
 from temporal_adapter.engine.superstep import changes_of, messages_of
+from temporal_adapter.idempotency import idempotent_under
+from temporal_adapter.nesting import Called
 from temporal_adapter.payload import Reader, Writer
 from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.store import overlay
+from temporal_adapter.wire.names import path_text
 
 from . import mirror
 from .context import Host, Stores, now
+from .heartbeat import check_wanted
+from .nested import call_of, calls_recorded
 from .outcome import ResultTable, result_events
 from .state import SharedState
 
@@ -43,18 +52,24 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
     Raises:
         Exception: Whatever the executor raised, or EncodeError for something of it that cannot be stored.
     """
-    async with host.graph(data.graph) as graph:
+    async with host.graph(data.graph) as outermost:
         stores = host.stores()
-        description = graph.description()
+        description = outermost.description()
+        graph = outermost.level(data.path)
         records = await mirror.write(stores.checkpoints, description, data.records) if data.records else None
         snapshot = data.snapshot or data.records[-1].snapshot
-        entries = await _entries(stores, snapshot)
         reader = Reader(graph.codec, stores.values)
+        entries = await _entries(stores, snapshot, data.path)
         state = SharedState({key: await reader.raw(value) for key, value in entries.state.items()}, graph.codec)
         await _restore(graph, data.executor_id, entries, reader)
         given = await _input(graph, data, reader)
-        context = await _execute(graph, given, state)
         writer = Writer(graph.codec, stores.values, inline_budget=data.inline_budget)
+        try:
+            with idempotent_under(f"{activity.info().workflow_id}/{data.key}/{data.executor_id}"):
+                context = await _execute(graph, given, state, data.nested, reader)
+        except Called as called:
+            call = await call_of(called, graph.children[data.executor_id], writer)
+            return wire.DeliveryResult(call=call, records=records, at=now())
         result = await _result(graph, given.executor_id, context, state, writer)
         own: wire.CommitOutcome | None = None
         if data.own is not None and (records is None or records.base is not None):
@@ -63,9 +78,11 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
         return wire.replace(result, records=records, own=own)
 
 
-async def _entries(stores: Stores, snapshot: wire.Snapshot) -> wire.SnapshotEntries:
+async def _entries(stores: Stores, snapshot: wire.Snapshot, path: list[str]) -> wire.SnapshotEntries:
+    """Return what the executor's own workflow knows; the snapshot's changes are that workflow's already."""
     base = wire.SnapshotEntries() if snapshot.base is None else await stores.checkpoints.load(snapshot.base)
-    return overlay(base, snapshot.changes)
+    level = base.children.get(path_text(path), wire.SnapshotEntries()) if path else base
+    return overlay(level, snapshot.changes)
 
 
 async def _restore(graph: BuiltGraph, executor_id: str, entries: wire.SnapshotEntries, reader: Reader) -> None:
@@ -94,17 +111,23 @@ async def _input(graph: BuiltGraph, data: wire.DeliveryInput, reader: Reader) ->
     return given
 
 
-async def _execute(graph: BuiltGraph, given: _Input, state: SharedState) -> InProcRunnerContext:
+async def _execute(
+    graph: BuiltGraph, given: _Input, state: SharedState, nested: wire.Nested | None, reader: Reader
+) -> InProcRunnerContext:
     context = InProcRunnerContext()
     context.set_yield_output_classifier(lambda executor_id: _classify(graph.workflow, executor_id))
-    await graph.executor(given.executor_id).execute(
-        given.message,
-        given.source_ids,
-        state,
-        context,
-        trace_contexts=given.message.trace_contexts,
-        source_span_ids=given.message.source_span_ids,
-    )
+    async with AsyncExitStack() as stack:
+        if nested is not None:
+            await stack.enter_async_context(calls_recorded(graph.children[given.executor_id], nested, reader))
+        await graph.executor(given.executor_id).execute(
+            given.message,
+            given.source_ids,
+            state,
+            context,
+            trace_contexts=given.message.trace_contexts,
+            source_span_ids=given.message.source_span_ids,
+        )
+    check_wanted()  # before anything of it reaches the store
     return context
 
 
@@ -135,7 +158,7 @@ async def _result(
         attributes=None if attributes is None else table.add(attributes),
         at=now(),
         values=[
-            await (writer.readable(encoded) if place in table.outputs else writer.raw(encoded))
+            await (writer.readable(encoded) if place in table.outputs and not graph.path else writer.raw(encoded))
             for place, encoded in enumerate(table.encoded)
         ],
     )
@@ -153,6 +176,8 @@ async def _sent(graph: BuiltGraph, table: ResultTable, position: int, message: W
 
 async def _saved(graph: BuiltGraph, executor_id: str) -> dict[str, Any] | None:
     executor = graph.executor(executor_id)
+    if executor_id in graph.children:
+        return None  # the state of the executors inside, which the run has
     return await executor.on_checkpoint_save() if overrides_hooks(executor) else None
 
 
@@ -170,6 +195,7 @@ def _own_record(
         attributes={**before.attributes, **changed.attributes},
         buffers=before.buffers,
         requests={**before.requests, **asked},
+        children=before.children,
     )
     messages = [routed.message for routed in messages_of(data.executor_id, result)]
     return wire.CheckpointRecord(

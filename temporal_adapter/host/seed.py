@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
-from agent_framework import INTERNAL_SOURCE_ID, WorkflowMessage
+from agent_framework import INTERNAL_SOURCE_ID, WorkflowInvocationKwargs, WorkflowMessage
 from temporalio.exceptions import ApplicationError
 
 from temporal_adapter import wire
-from temporal_adapter.maf import (
-    RESOLVED_WORKFLOW_RUN_KWARGS_KEY,
-    ROUTED_WORKFLOW_RUN_KWARGS_KEY,
-    WORKFLOW_RUN_KWARGS_KEY,
-)
+from temporal_adapter.nesting import Called, called
 from temporal_adapter.payload import Writer
 from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.values import CoercionError, DecodeError, coerce_json
+from temporal_adapter.wire.names import path_text
 
 from . import mirror
 from .context import Host, now
@@ -23,8 +21,8 @@ from .context import Host, now
 INPUT_NOT_HANDLED = "InputNotHandled"
 """Error type of a run whose input no handler of the start executor accepts."""
 
-# What Workflow.run sets in shared state when it is given no kwargs.
-_NO_KWARGS = (WORKFLOW_RUN_KWARGS_KEY, RESOLVED_WORKFLOW_RUN_KWARGS_KEY, ROUTED_WORKFLOW_RUN_KWARGS_KEY)
+RUN_REFUSED = "RunRefused"
+"""Error type of a run whose arguments MAF's `Workflow.run` refuses."""
 
 
 async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
@@ -35,24 +33,32 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
     """
     async with host.pool.borrow(fresh=True) as graph:  # fresh: an agent's session is this run's own
         stores = host.stores()
-        message = _entry_message(graph, _input(graph, data))
+        call = await _called(graph, data)
+        (message,) = call.messages
         writer = Writer(graph.codec, stores.values)
         routed = wire.RoutedMessage(
             message=await writer.message(message, "input"), routes=await graph.router.route(message)
         )
-        state = await writer.values({key: {} for key in _NO_KWARGS}, "state")
+        state = await writer.values(call.state, "state")
         executors = await writer.values(await _saved(graph), "executor state")
+        children = {
+            path_text(child.path): wire.Changes(
+                executors={**await writer.values(await _saved(child), "executor state")}
+            )
+            for child in graph.with_children()
+            if child is not graph
+        }
         description = graph.description()
+        changes = wire.Changes(state={**state}, executors={**executors}, children=children)
         record = wire.CheckpointRecord(
-            header=data.header,
-            snapshot=wire.Snapshot(changes=wire.Changes(state=dict(state), executors=dict(executors))),
-            messages=[routed.message],
+            header=data.header, snapshot=wire.Snapshot(changes=changes), messages=[routed.message]
         )
         return wire.SeedResult(
             graph=description,
             message=routed,
             state=state,
             executors=executors,
+            children=children,
             commit=await mirror.write(stores.checkpoints, description, [record], mirror.own_rank()),
             at=now(),
         )
@@ -72,9 +78,35 @@ def _input(graph: BuiltGraph, data: wire.SeedInput) -> Any:
         raise _not_handled(graph, f"it is {kind}, and {error}") from error
 
 
-def _entry_message(graph: BuiltGraph, data: Any) -> WorkflowMessage:
-    start = graph.workflow.get_start_executor()
-    return WorkflowMessage(data=data, source_id=INTERNAL_SOURCE_ID(start.id), target_id=start.id)
+async def _called(graph: BuiltGraph, data: wire.SeedInput) -> Called:
+    message = _input(graph, data)
+    try:
+        return await called(
+            graph.workflow,
+            message,
+            function_invocation_kwargs=_kwargs(graph, data.options, "function_invocation_kwargs"),
+            client_kwargs=_kwargs(graph, data.options, "client_kwargs"),
+        )
+    except (ValueError, RuntimeError) as error:
+        raise ApplicationError(
+            f"Workflow {graph.workflow.name!r} cannot be run so: {error}", type=RUN_REFUSED, non_retryable=True
+        ) from error
+
+
+def _kwargs(graph: BuiltGraph, options: wire.StartOptions, name: str) -> Any:
+    kwargs = getattr(options, name)
+    if kwargs is not None and options.encoding == "tagged":
+        kwargs = graph.input_codec.decode(kwargs)
+    if kwargs is None or isinstance(kwargs, WorkflowInvocationKwargs):
+        return kwargs
+    if isinstance(kwargs, Mapping):
+        return cast("Mapping[str, Any]", kwargs)
+    raise ApplicationError(
+        f"{name} of workflow {graph.workflow.name!r} must be a mapping, not {type(kwargs).__name__}: "
+        "kwargs for all, or for each executor id.",
+        type=RUN_REFUSED,
+        non_retryable=True,
+    )
 
 
 def _not_handled(graph: BuiltGraph, reason: str) -> ApplicationError:
@@ -90,10 +122,12 @@ async def _saved(graph: BuiltGraph) -> dict[str, dict[str, Any]]:
     """Return the first state of executors that have one.
 
     A hook that raises before its executor ever ran loses nothing: without a recorded state, each activity starts from
-    the executor as it was built.
+    the executor as it was built. The state of an executor that wraps a sub-workflow is that of the executors in it.
     """
     saved: dict[str, dict[str, Any]] = {}
     for executor_id, executor in graph.workflow.executors.items():
+        if executor_id in graph.children:
+            continue
         try:
             state = await executor.on_checkpoint_save()
         except Exception:

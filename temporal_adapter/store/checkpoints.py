@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
 
 from temporal_adapter import wire
+from temporal_adapter.wire.names import path_text
 
 from . import names
 from .blobs import BlobStore
@@ -303,7 +304,17 @@ def _manifest(
         attributes=entries.attributes,
         buffers=entries.buffers,
         requests=entries.requests,
+        children=entries.children,
+        outlines=dict(_outlines(graph)),
     )
+
+
+def _outlines(graph: wire.Graph, path: tuple[str, ...] = ()) -> Iterator[tuple[str, wire.Outline]]:
+    for executor_id, child in graph.children.items():
+        below = (*path, executor_id)
+        outline = wire.Outline(workflow_name=child.name, graph_signature=child.signature, executor_ids=child.executors)
+        yield path_text(below), outline
+        yield from _outlines(child, below)
 
 
 def _cache_key(base: wire.Base) -> str:

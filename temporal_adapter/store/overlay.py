@@ -15,12 +15,17 @@ def overlay(base: wire.SnapshotEntries, changes: wire.Changes) -> wire.SnapshotE
 
     As in a dict, an entry that is replaced keeps its place, a new one goes to the end.
     """
+    children = dict(base.children)
+    for path, changed in changes.children.items():
+        children[path] = overlay(children.get(path, wire.SnapshotEntries()), changed)
     return wire.SnapshotEntries(
         state=_merged(base.state, changes.state),
         executors=_merged(base.executors, changes.executors),
         attributes=_merged(base.attributes, changes.attributes),
         buffers=_merged(base.buffers, changes.buffers),
         requests=_merged(base.requests, changes.requests),
+        iteration=base.iteration if changes.iteration is None else changes.iteration,
+        children=children,
     )
 
 

@@ -8,11 +8,12 @@ A shape is read for ever. A change that an older release could not read raises `
 refuses a newer version than its own with an error that says so.
 """
 
-from .manifest import IndexEntry, Manifest, SnapshotEntries
+from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
 from .responses import check_depth, parse_responses
 from .schema import SCHEMA_VERSION, WireError, digest, dump, fingerprint, load, replace, to_bytes
 from .shapes import (
     Base,
+    Call,
     Changes,
     CheckpointHeader,
     CheckpointKind,
@@ -30,6 +31,7 @@ from .shapes import (
     Graph,
     Judgement,
     Message,
+    Nested,
     PendingRequest,
     Request,
     RespondInput,
@@ -51,6 +53,7 @@ from .shapes import (
 __all__ = [
     "SCHEMA_VERSION",
     "Base",
+    "Call",
     "Changes",
     "CheckpointHeader",
     "CheckpointKind",
@@ -70,6 +73,8 @@ __all__ = [
     "Judgement",
     "Manifest",
     "Message",
+    "Nested",
+    "Outline",
     "PendingRequest",
     "Request",
     "RespondInput",

@@ -18,6 +18,16 @@ class SnapshotEntries(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     attributes: dict[str, Value] = {}  # changed attributes of executors without hooks: one dict each
     buffers: dict[str, list[Message]] = {}  # fan-in buffers, in order of arrival
     requests: dict[str, Request] = {}  # pending requests
+    iteration: int = 0  # of a sub-workflow
+    children: dict[str, SnapshotEntries] = {}  # of sub-workflows, by path; not nested
+
+
+class Outline(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a checkpoint says of a sub-workflow's graph."""
+
+    workflow_name: str
+    graph_signature: str
+    executor_ids: list[str]
 
 
 class Manifest(SnapshotEntries, frozen=True, omit_defaults=True, kw_only=True):
@@ -28,6 +38,7 @@ class Manifest(SnapshotEntries, frozen=True, omit_defaults=True, kw_only=True):
     workflow_id: str  # Temporal's
     graph_signature: str  # MAF's graph_signature_hash
     executor_ids: list[str]  # every executor of the graph, with state or without
+    outlines: dict[str, Outline] = {}  # of sub-workflows, by path
     messages: list[Message] = []  # in flight, in order of first send by source
 
 

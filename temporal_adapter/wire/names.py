@@ -35,9 +35,19 @@ def _segment(name: str) -> str:
     return name.translate(_ESCAPES)
 
 
+def path_text(executor_path: Sequence[str]) -> str:
+    """Return an executor path as one text, such as `review/legal`; empty for the outermost workflow."""
+    return "/".join(_segment(part) for part in executor_path)
+
+
+def path_of(text: str) -> list[str]:
+    """Return the executor path that `path_text` turned into this text."""
+    return [unquote(part) for part in text.split("/")] if text else []
+
+
 def executor_activity_type(workflow_name: str, executor_path: Sequence[str]) -> str:
     """Return the activity type that runs an executor; `executor_path` has one id per level of nesting."""
-    return "/".join(_segment(part) for part in (workflow_name, *executor_path))
+    return path_text((workflow_name, *executor_path))
 
 
 def service_activity_type(workflow_name: str, service: Service) -> str:

@@ -125,6 +125,7 @@ class Graph(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     max_iterations: int
     shows_error_messages: bool = True  # MAF's setting SENSITIVE_DATA_ENABLED, which its error events follow
     fan_ins: dict[str, FanIn] = {}
+    children: dict[str, Graph] = {}  # sub-workflows, by the executor that wraps them
 
 
 # --- checkpoints --------------------------------------------------------------------------------------------
@@ -138,6 +139,8 @@ class Changes(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     attributes: dict[str, Value | None] = {}  # changed attributes of executors without hooks: one dict each
     buffers: dict[str, list[Message] | None] = {}  # fan-in buffers, in order of arrival
     requests: dict[str, Request | None] = {}  # pending requests
+    iteration: int | None = None  # of a sub-workflow; the run's own is in its checkpoints' headers
+    children: dict[str, Changes] = {}  # of sub-workflows, by path, such as "review" or "review/legal"; not nested
 
 
 class Base(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -190,7 +193,9 @@ class CommitOutcome(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 class StartOptions(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """The second argument of a run. Absent for runs started with plain JSON."""
 
-    encoding: Literal["json", "tagged"] = "json"  # of the message: JSON to coerce, or our tagged JSON
+    encoding: Literal["json", "tagged"] = "json"  # of what follows and the message: plain JSON, or our tagged JSON
+    function_invocation_kwargs: Any = None  # as MAF's Workflow.run takes them
+    client_kwargs: Any = None
 
 
 class SeedInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -204,8 +209,16 @@ class SeedResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     message: RoutedMessage
     state: dict[str, Value] = {}
     executors: dict[str, Value] = {}
+    children: dict[str, Changes] = {}  # of sub-workflows, by path
     commit: CommitOutcome
     at: str  # when it was done; recorded here, since a workflow has no clock that a replay shows the same
+
+
+class Nested(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """What an executor that wraps a sub-workflow is told of it."""
+
+    requests: list[Request] = []  # that were pending in it before this delivery
+    runs: list[list[Event]] = []  # what it showed in each run that this delivery has called for so far
 
 
 class DeliveryInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -213,12 +226,15 @@ class DeliveryInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
     graph: str  # signature the run was started with
     executor_id: str
+    path: list[str] = []  # executors that wrap the sub-workflows it is in, outermost first
+    key: str = ""  # of the delivery: the same for all its attempts, and after a resume
     source_ids: list[str]
     messages: list[Message]  # one; or the batch in order of arrival
     fan_in: str | None = None  # the batch's fan-in
     iteration: int  # of the superstep, counted from 1
     inline_budget: int  # bytes of values that the result may hold inline
-    snapshot: Snapshot | None = None  # absent: that of the last of `records`
+    nested: Nested | None = None  # for an executor that wraps a sub-workflow
+    snapshot: Snapshot | None = None  # of the executor's own workflow; absent: that of the last of `records`
     records: list[CheckpointRecord] = []  # checkpoints to write before the executor runs
     own: CheckpointHeader | None = None  # the checkpoint this delivery's outcome makes, to write after it ran
 
@@ -250,7 +266,18 @@ class ResultEvent(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     request: Request | None = None
 
 
+class Call(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """An executor calls for a run of the sub-workflow that it wraps. It is delivered to again with what that showed."""
+
+    fresh: bool  # by an input, so that supersteps are counted anew; or by responses
+    messages: list[RoutedMessage]
+    state: dict[str, Value] = {}  # shared state that the call sets: run kwargs
+
+
 class DeliveryResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """What an executor changed, sent and showed."""
+
+    call: Call | None = None  # the executor waits for its sub-workflow; nothing below is set but `at` and `records`
     values: list[Value] = []  # each once, however often it is used below
     messages: list[SentMessage] = []
     events: list[ResultEvent] = []

@@ -7,7 +7,7 @@ from agent_framework import InMemoryCheckpointStorage, WorkflowCheckpointExcepti
 from temporalio.client import Client
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore
-from tests.support.comparing import first_difference
+from temporal_adapter.testing.comparing import first_difference
 from tests.support.differential import lineage, resume_in_process, run_in_process, run_on_temporal
 from tests.support.graphs import GRAPHS, chain, loop
 

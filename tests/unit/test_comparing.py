@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.comparing import first_difference
+from temporal_adapter.testing.comparing import first_difference
 
 A, B, C = (str(UUID(int=number)) for number in (1, 2, 3))
 
@@ -53,3 +53,9 @@ def test_a_difference_is_named_with_its_path(expected: Any, actual: Any, path: s
 def test_uuids_may_differ_if_they_differ_alike() -> None:
     assert first_difference([A, B, A], [C, B, C]) is None
     assert first_difference([A, A], [B, C]) is not None
+
+
+def test_the_sides_are_called_as_the_caller_calls_them() -> None:
+    difference = first_difference([1], [2], "x", sides=("at home", "abroad"))
+
+    assert difference == "x[0]: at home 1 (int), abroad 2 (int)"

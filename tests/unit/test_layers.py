@@ -18,11 +18,11 @@ PACKAGE = "temporal_adapter"
 
 # From the bottom up. A module imports from lower layers only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("wire", "maf", "converter", "process", "connection"),
+    ("wire", "maf", "converter", "process", "connection", "idempotency"),
     ("store", "engine", "failures", "values", "activity_errors"),
-    ("attributes", "routing", "payload", "definitions"),
-    ("pool", "checkpoints"),
-    ("workflow", "host"),
+    ("attributes", "routing", "payload", "definitions", "nesting"),
+    ("pool", "maf_checkpoint"),
+    ("workflow", "host", "checkpoints"),
     ("client", "plugin"),
     ("testing",),
     ("__init__",),
@@ -36,6 +36,7 @@ ONLY: dict[str, set[str]] = {
     "converter": set(),
     "process": set(),
     "connection": set(),
+    "idempotency": set(),
     "store": {"wire"},
     "engine": {"wire"},
     "workflow": {"activity_errors", "converter", "engine", "wire"},
@@ -46,6 +47,7 @@ WITHOUT_MAF = {
     "activity_errors",
     "process",
     "connection",
+    "idempotency",
     "wire",
     "store",
     "engine",
@@ -53,7 +55,20 @@ WITHOUT_MAF = {
     "converter",
     "__init__",
 }
-WITHOUT_TEMPORAL = {"wire", "store", "engine", "maf", "values", "failures", "attributes", "routing", "pool", "__init__"}
+WITHOUT_TEMPORAL = {
+    "wire",
+    "store",
+    "engine",
+    "maf",
+    "values",
+    "failures",
+    "attributes",
+    "routing",
+    "pool",
+    "nesting",
+    "idempotency",
+    "__init__",
+}
 
 
 def module_name(path: Path) -> str:

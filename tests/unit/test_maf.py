@@ -13,8 +13,10 @@ from agent_framework import (
     Executor,
     FanInEdgeGroup,
     InProcRunnerContext,
+    Workflow,
     WorkflowBuilder,
     WorkflowContext,
+    WorkflowExecutor,
     WorkflowMessage,
     handler,
 )
@@ -127,9 +129,32 @@ def test_message_types_are_standard_and_response() -> None:
 def test_the_keys_in_checkpoint_state_are_those_that_stored_checkpoints_have() -> None:
     assert maf.EXECUTOR_STATE_KEY == "_executor_state"
     assert maf.EDGE_STATE_KEY == "_edge_state"
-    assert maf.WORKFLOW_RUN_KWARGS_KEY == "_workflow_run_kwargs"
-    assert maf.RESOLVED_WORKFLOW_RUN_KWARGS_KEY == "_resolved_workflow_run_kwargs"
-    assert maf.ROUTED_WORKFLOW_RUN_KWARGS_KEY == "_routed_workflow_run_kwargs"
+
+
+async def test_an_executor_that_wraps_a_sub_workflow_keeps_its_checkpoint_under_the_known_key() -> None:
+    child = WorkflowBuilder(name="child", start_executor=Collect(id="only")).build()
+
+    saved = await WorkflowExecutor(child, id="wraps").on_checkpoint_save()
+
+    assert list(saved) == [maf.SUB_WORKFLOW_CHECKPOINT_KEY]
+
+
+async def test_a_workflow_runs_its_supersteps_by_its_runner_on_that_runners_context_and_state() -> None:
+    workflow = WorkflowBuilder(name="plain", start_executor=Collect(id="only")).build()
+    runner = maf.runner_of(workflow)
+    seen: list[Any] = []
+
+    async def run_until_convergence() -> Any:
+        seen.append((await runner.context.drain_messages(), runner.state.export_state()))
+        for event in ():
+            yield event
+
+    vars(runner)["run_until_convergence"] = run_until_convergence
+    await workflow.run("input", client_kwargs={"key": 1})
+
+    ((messages, state),) = seen
+    assert [one.data for one in messages["internal:only"]] == ["input"]
+    assert any("client_kwargs" in one for one in state.values())
 
 
 def test_responses_are_coerced_by_value_type_and_request_id() -> None:
@@ -149,3 +174,19 @@ def test_types_are_compared_and_coerced_at_run_time() -> None:
 
 def test_registered_checkpoint_types_are_a_set_of_names() -> None:
     assert isinstance(maf.REGISTERED_CHECKPOINT_TYPE_KEYS, set)
+
+
+async def test_a_run_is_unstreamed_for_executors_though_its_events_are_streamed() -> None:
+    class Ask(Executor):
+        @handler
+        async def ask(self, message: str, ctx: WorkflowContext[None, bool]) -> None:
+            await ctx.yield_output(ctx.is_streaming())
+
+    async def outputs(workflow: Workflow) -> list[Any]:
+        return [event.data async for event in workflow.run("hello", stream=True) if event.type == "output"]
+
+    streamed, unstreamed = (WorkflowBuilder(start_executor=Ask(id="ask")).build() for _ in range(2))
+    maf.run_unstreamed(unstreamed)
+
+    assert await outputs(streamed) == [True]
+    assert await outputs(unstreamed) == [False]

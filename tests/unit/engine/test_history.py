@@ -74,9 +74,9 @@ def base(number: int) -> wire.Base:
 def test_a_deletion_after_a_checkpoint_outlives_the_late_acknowledgement_of_that_checkpoint() -> None:
     tracker = SnapshotTracker()
     big = wire.Value(inline="x" * INLINE_SNAPSHOT_LIMIT, size=INLINE_SNAPSHOT_LIMIT + 2)
-    tracker.put("state", "stays", big, 0)
-    tracker.put("state", "goes", wire.Value(inline=1, size=1), 0)
-    tracker.put("state", "goes", None, 1)
+    tracker.put(("", "state", "stays"), big, 0)
+    tracker.put(("", "state", "goes"), wire.Value(inline=1, size=1), 0)
+    tracker.put(("", "state", "goes"), None, 1)
 
     tracker.acknowledge(base(0), 0)
 
@@ -87,8 +87,8 @@ def test_a_deletion_after_a_checkpoint_outlives_the_late_acknowledgement_of_that
 
 def test_a_small_snapshot_stays_whole_and_forgets_deletions_that_nothing_needs() -> None:
     tracker = SnapshotTracker()
-    tracker.put("state", "key", wire.Value(inline=1, size=1), 0)
-    tracker.put("state", "gone", None, 1)
+    tracker.put(("", "state", "key"), wire.Value(inline=1, size=1), 0)
+    tracker.put(("", "state", "gone"), None, 1)
 
     tracker.acknowledge(base(1), 1)
 
@@ -114,7 +114,7 @@ def test_base_and_changes_are_always_the_whole_snapshot(script: list[tuple[list[
     for ordinal, (puts, lag) in enumerate(script):
         for key, size in puts:
             value = None if size is None else wire.Value(inline=f"{ordinal}", size=size)
-            tracker.put("state", key, value, ordinal)
+            tracker.put(("", "state", key), value, ordinal)
             model = {one: held for one, held in model.items() if one != key} | ({} if value is None else {key: value})
 
         snapshot = tracker.snapshot()

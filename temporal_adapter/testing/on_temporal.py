@@ -1,0 +1,144 @@
+"""The side under test: a graph run on Temporal, by a worker in this process. MAF's runner has no part in it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, cast
+
+from agent_framework import Workflow, WorkflowEvent, WorkflowRunState
+from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
+from temporalio.workflow import ActivityConfig
+
+from temporal_adapter.checkpoints import BlobCheckpointStorage
+from temporal_adapter.client import DurableRun, DurableWorkflow
+from temporal_adapter.plugin import AgentFrameworkPlugin
+from temporal_adapter.store import BlobStore
+from temporal_adapter.values import to_plain_json
+
+from .observed import Observed
+from .script import Script, UnfitForComparison
+
+_PAUSED = WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+_LOOK_SECONDS = 0.02  # between looks whether all checkpoints of a pause are in the store
+
+# MAF runs an executor once.
+_ONCE = ActivityConfig(start_to_close_timeout=timedelta(minutes=5), retry_policy=RetryPolicy(maximum_attempts=1))
+
+
+@asynccontextmanager
+async def worker(
+    client: Client,
+    factory: Callable[[], Workflow],
+    *,
+    store: BlobStore | None = None,
+    max_cached_workflows: int = 1000,
+    types: Iterable[type] = (),
+    allow_pickle: bool = True,
+) -> AsyncGenerator[DurableWorkflow, None]:
+    """A worker that has the graph runs while the block is open, on a task queue of its own.
+
+    Args:
+        client: A Temporal client without the plugin.
+        factory: Builds the graph.
+        store: The blob store; one in memory by default.
+        max_cached_workflows: As for Temporal's `Worker`.
+        types: As for `AgentFrameworkPlugin`.
+        allow_pickle: As for `AgentFrameworkPlugin`.
+    """
+    store = store or BlobStore("memory://")
+    plugin = AgentFrameworkPlugin(
+        [factory],
+        checkpoint_store=store,
+        default_activity_options=_ONCE,
+        types=types,
+        allow_pickle=allow_pickle,
+    )
+    attached = Client(**cast("Any", {**client.config(), "plugins": [plugin]}))
+    task_queue = f"conformance-{uuid.uuid4().hex[:8]}"
+    async with Worker(attached, task_queue=task_queue, max_cached_workflows=max_cached_workflows):
+        yield DurableWorkflow(attached, factory().name, task_queue=task_queue, checkpoint_store=store)
+
+
+async def run_on_temporal(
+    client: Client,
+    factory: Callable[[], Workflow],
+    script: Script,
+    *,
+    id: str | None = None,
+    store: BlobStore | None = None,
+    **worker_options: Any,
+) -> Observed:
+    """Run a graph on a worker of its own, and read its checkpoints from the blob store.
+
+    Args:
+        client: A Temporal client without the plugin.
+        factory: Builds the graph.
+        script: The input and the answers.
+        id: The workflow id.
+        store: The blob store; one in memory by default.
+        worker_options: Further ones of `worker`.
+
+    Raises:
+        UnfitForComparison: An answer of the script was refused; says why.
+    """
+    store, seen = store or BlobStore("memory://"), Observed()
+    async with worker(client, factory, store=store, **worker_options) as durable:
+        run = await durable.start(script.message, id=id or f"conformance-{uuid.uuid4().hex[:8]}")
+        await _follow(run, script, seen)
+        storage = BlobCheckpointStorage(store, workflow=factory(), namespace=client.namespace, workflow_id=run.id)
+        seen.checkpoints = await storage.list_checkpoints(workflow_name=factory().name)
+    return seen
+
+
+async def _follow(run: DurableRun, script: Script, seen: Observed) -> None:
+    while await _follow_to_rest(run, seen):
+        seen.pauses.append(await _parked(run))
+        given = script.responses(seen.pauses[-1])
+        if not given:
+            await run.handle.terminate("compared up to its pause")
+            return
+        await _respond(run, given)
+    seen.error = await _error_of(run)
+
+
+async def _follow_to_rest(run: DurableRun, seen: Observed) -> bool:
+    """Collect events until the run pauses (True) or ends (False)."""
+    async for event in run.events(len(seen.events)):
+        seen.events.append(event)
+        if event.type == "status" and event.state is _PAUSED:
+            return True
+    return False
+
+
+async def _parked(run: DurableRun) -> list[WorkflowEvent[Any]]:
+    """Wait until all checkpoints of a pause are in the store; return the requests."""
+    while (await run.status()).unmirrored_checkpoints:  # noqa: ASYNC110 - it cannot be awaited, only looked at
+        await asyncio.sleep(_LOOK_SECONDS)
+    return await run.pending_requests()
+
+
+async def _respond(run: DurableRun, given: dict[str, Any]) -> None:
+    responses = [
+        {"request_id": request_id, "response": to_plain_json(response)} for request_id, response in given.items()
+    ]
+    try:
+        # Together, as MAF takes them. The SDK's overloads leave this one partly untyped.
+        await cast("Any", run.handle).execute_update("respond", responses)
+    except WorkflowUpdateFailedError as error:
+        raise UnfitForComparison(f"An answer of the script was refused: {error.cause}") from error
+
+
+async def _error_of(run: DurableRun) -> tuple[str, str] | None:
+    try:
+        await run.result()
+    except WorkflowFailureError as error:
+        cause = error.cause
+        return (cause.type or "", cause.message) if isinstance(cause, ApplicationError) else (repr(cause), "")
+    return None

@@ -1,0 +1,62 @@
+"""What a conformance run is given: the input, and how its requests are answered. Runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_framework import WorkflowEvent
+
+Answers = Callable[[Sequence[WorkflowEvent[Any]]], Mapping[str, Any]]
+"""Given the pending requests at a pause, the responses to give now, by request id. None given: the run stays paused."""
+
+
+class UnfitForComparison(Exception):
+    """The graph or the script cannot be compared; the message says why, and what to change."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """What happens to a run from outside.
+
+    Attributes:
+        message: The input of the start executor.
+        answers: How requests are answered. A mapping has the response for each request by the id of the executor that
+            asked, or by request id. A function is given the pending requests (MAF's `request_info` events) at every
+            pause, and returns the responses to give now by request id; it must choose by what the requests say, since
+            request ids that MAF makes differ from run to run. What has no answer stays pending, and a run that gets no
+            answer is compared up to its pause.
+    """
+
+    message: Any
+    answers: Mapping[str, Any] | Answers | None = None
+
+    def responses(self, requests: Sequence[WorkflowEvent[Any]]) -> dict[str, Any]:
+        """Return what to respond at a pause, by request id.
+
+        Raises:
+            UnfitForComparison: The script answers a request that is not pending.
+        """
+        if self.answers is None or not requests:
+            return {}
+        if not callable(self.answers):
+            return _looked_up(self.answers, requests)
+        given = dict(self.answers(requests))
+        pending = {request.request_id for request in requests}
+        for request_id in given:
+            if request_id not in pending:
+                raise UnfitForComparison(
+                    f"The script answers request {request_id!r}, and pending are {', '.join(sorted(pending))}: return "
+                    "responses by the request_id of the requests that `answers` is given."
+                )
+        return given
+
+
+def _looked_up(answers: Mapping[str, Any], requests: Sequence[WorkflowEvent[Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for request in requests:
+        key = request.request_id if request.request_id in answers else request.source_executor_id
+        if key in answers:
+            found[request.request_id] = answers[key]
+    return found

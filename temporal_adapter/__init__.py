@@ -18,8 +18,10 @@ if TYPE_CHECKING:
         CheckpointInfo,
         DurableRun,
         DurableWorkflow,
+        FailedExecutor,
         NoWorker,
         ResponseRefused,
+        RetryRefused,
         RunNotFound,
         RunStatus,
         UnknownWorkflow,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     )
     from .connection import ConnectionFailed, connect
     from .definitions import ConfigurationError
+    from .idempotency import idempotency_key
     from .plugin import AgentFrameworkPlugin
     from .store import BlobStore, StoreError
     from .workflow import workflow_type
@@ -38,8 +41,10 @@ _HOMES = {
         "CheckpointInfo",
         "DurableRun",
         "DurableWorkflow",
+        "FailedExecutor",
         "NoWorker",
         "ResponseRefused",
+        "RetryRefused",
         "RunNotFound",
         "RunStatus",
         "UnknownWorkflow",
@@ -47,6 +52,7 @@ _HOMES = {
     ),
     "connection": ("ConnectionFailed", "connect"),
     "definitions": ("ConfigurationError",),
+    "idempotency": ("idempotency_key",),
     "plugin": ("AgentFrameworkPlugin",),
     "store": ("BlobStore", "StoreError"),
     "workflow": ("workflow_type",),
@@ -63,14 +69,17 @@ __all__ = [
     "ConnectionFailed",
     "DurableRun",
     "DurableWorkflow",
+    "FailedExecutor",
     "NoWorker",
     "ResponseRefused",
+    "RetryRefused",
     "RunNotFound",
     "RunStatus",
     "StoreError",
     "UnknownWorkflow",
     "ValueUnavailable",
     "connect",
+    "idempotency_key",
     "workflow_type",
 ]
 

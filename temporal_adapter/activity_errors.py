@@ -5,10 +5,14 @@ Used by workflow code: deterministic, and without MAF.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 
 from temporal_adapter import wire
 from temporal_adapter.wire.names import GRAPH_CHANGED, NOT_REGISTERED, STORE_UNAVAILABLE
+
+ShapeT = TypeVar("ShapeT")
 
 
 def will_pass(error: BaseException) -> bool:
@@ -35,20 +39,31 @@ def failure_of(error: BaseException) -> wire.Failure:
     given_type = cause.type if isinstance(cause, ApplicationError) else None
     error_type = given_type or type(cause).__name__
     message = cause.message if isinstance(cause, FailureError) else str(cause)
-    details = _details_of(cause) or wire.ErrorDetails(error_type=error_type, message=message)
-    return wire.Failure(error_type=error_type, message=message, details=details)
+    details = _attached(cause, 0, wire.ErrorDetails) or wire.ErrorDetails(error_type=error_type, message=message)
+    raised = _attached(cause, 1, wire.Raised)
+    return wire.Failure(error_type=error_type, message=message, details=details, raised=raised)
 
 
-def as_application_error(failure: wire.Failure) -> ApplicationError:
-    """Return the error that a run fails with: of the type and with the message that its code raised."""
-    return ApplicationError(failure.message, wire.dump(failure.details), type=failure.error_type)
+def as_application_error(failure: wire.Failure, *, non_retryable: bool = False) -> ApplicationError:
+    """Return the error that an activity or run fails with: of the type and with the message that its code raised.
+
+    Its details are MAF's error details and, where it can be raised again, the exception: what `failure_of` reads.
+    """
+    attached = [failure.details] if failure.raised is None else [failure.details, failure.raised]
+    details = [wire.dump(one) for one in attached]
+    return ApplicationError(failure.message, *details, type=failure.error_type, non_retryable=non_retryable)
 
 
-def _details_of(cause: BaseException) -> wire.ErrorDetails | None:
-    """Return MAF's details where the host attached them; an executor may raise an ApplicationError with its own."""
-    if not isinstance(cause, ApplicationError) or not cause.details:
+def raised_of(error: BaseException | None) -> wire.Raised | None:
+    """Return the exception that user code raised, of the error that a run failed with."""
+    return None if error is None else _attached(error, 1, wire.Raised)
+
+
+def _attached(cause: BaseException, place: int, shape: type[ShapeT]) -> ShapeT | None:
+    """Return what the host attached to an error; an executor may raise an ApplicationError with details of its own."""
+    if not isinstance(cause, ApplicationError) or len(cause.details) <= place:
         return None
     try:
-        return wire.load(wire.ErrorDetails, cause.details[0])
+        return wire.load(shape, cause.details[place])
     except wire.WireError:
         return None

@@ -9,6 +9,7 @@ from temporal_adapter import wire
 
 # A failure is to fit a payload with room to spare, and Temporal means to cut one at 4 KiB.
 _MESSAGE_CHARS, _TRACEBACK_CHARS = 2000, 1500
+_RAISED_BYTES = 500
 
 
 def failure_of(error: BaseException, executor_id: str | None = None) -> wire.Failure:
@@ -26,7 +27,23 @@ def failure_of(error: BaseException, executor_id: str | None = None) -> wire.Fai
             traceback=None if traceback is None else traceback[-_TRACEBACK_CHARS:],
             executor_id=details.executor_id,
         ),
+        raised=_raised(error),
     )
+
+
+def _raised(error: BaseException) -> wire.Raised:
+    """Return what a client needs to raise the exception again: its class, and what of it is plain."""
+    cls = type(error)
+    raised = wire.Raised(
+        cls=f"{cls.__module__}:{cls.__qualname__}",
+        args=list(error.args) if all(map(_is_plain, error.args)) else None,
+        state={key: value for key, value in vars(error).items() if _is_plain(value)},
+    )
+    return raised if len(wire.to_bytes(wire.dump(raised))) <= _RAISED_BYTES else wire.Raised(cls=raised.cls)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or type(value) in (bool, int, float, str)
 
 
 def _text_of(error: BaseException) -> str | None:

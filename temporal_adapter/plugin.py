@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from agent_framework import Workflow
 from temporalio.common import RetryPolicy
@@ -23,7 +23,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import ActivityConfig
 
 from temporal_adapter.definitions import ConfigurationError, Definition, WorkflowSource, define, unknown_activity_types
-from temporal_adapter.host import HEARTBEAT_THROTTLE, Host, activities
+from temporal_adapter.host import HEARTBEAT_THROTTLE, Host, OnFailure, activities
 from temporal_adapter.pool import GraphPool
 from temporal_adapter.store import BlobStore, StoreError
 from temporal_adapter.workflow import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG, workflow_type
@@ -48,6 +48,8 @@ class AgentFrameworkPlugin(SimplePlugin):
         default_activity_options: Temporal's options for every executor's activity, over `DEFAULT_ACTIVITY_CONFIG`.
         activity_options: The same for single executors, by activity type:
             `{"expense-approval/book": ActivityConfig(...)}`.
+        on_failure: What a run does when an executor's last attempt fails, unless it is started otherwise: `fail` with
+            the executor's error, or `wait` until an operator has it retried (`DurableRun.retry`).
         types: Classes to store in messages, state and attributes beside those that the graphs declare.
         allow_pickle: Whether objects of declared or given types that have no JSON form may be pickled.
 
@@ -63,6 +65,7 @@ class AgentFrameworkPlugin(SimplePlugin):
         checkpoint_store: str | BlobStore = DEFAULT_CHECKPOINT_STORE,
         default_activity_options: ActivityConfig | None = None,
         activity_options: Mapping[str, ActivityConfig] | None = None,
+        on_failure: OnFailure = "fail",
         types: Iterable[type] = (),
         allow_pickle: bool = True,
     ) -> None:
@@ -71,8 +74,10 @@ class AgentFrameworkPlugin(SimplePlugin):
         self._blobs = BlobStore.of(checkpoint_store)
         types = tuple(types)
         _check_types(types)
+        if on_failure not in get_args(OnFailure):
+            raise ConfigurationError(f"on_failure must be one of {get_args(OnFailure)}, not {on_failure!r}.")
         hosts = [
-            Host(one.name, GraphPool(one.factory, types=types, allow_pickle=allow_pickle), self._blobs)
+            Host(one.name, GraphPool(one.factory, types=types, allow_pickle=allow_pickle), self._blobs, on_failure)
             for one in definitions
         ]
         self._workflow_types = [workflow_type(one.name) for one in definitions]
@@ -89,7 +94,7 @@ class AgentFrameworkPlugin(SimplePlugin):
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """See base class.
+        """See base class. Keeps heartbeats back for no more than `HEARTBEAT_THROTTLE`.
 
         Raises:
             ConfigurationError: The worker has the plugin twice.
@@ -99,8 +104,8 @@ class AgentFrameworkPlugin(SimplePlugin):
             raise ConfigurationError(
                 "The worker has this AgentFrameworkPlugin twice: give it to the client or to the worker, not to both."
             )
-        throttle = config.get("max_heartbeat_throttle_interval", HEARTBEAT_THROTTLE)
-        config["max_heartbeat_throttle_interval"] = min(throttle, HEARTBEAT_THROTTLE)
+        given = cast("Mapping[str, Any]", config).get("max_heartbeat_throttle_interval") or HEARTBEAT_THROTTLE
+        config["max_heartbeat_throttle_interval"] = min(given, HEARTBEAT_THROTTLE)
         return super().configure_worker(config)
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:

@@ -51,7 +51,13 @@ with workflow.unsafe.imports_passed_through():
         Seeded,
         Stamp,
     )
-    from temporal_adapter.wire.names import RESPONSE_REFUSED, Service, executor_activity_type, service_activity_type
+    from temporal_adapter.wire.names import (
+        RESPONSE_REFUSED,
+        RETRY_REFUSED,
+        Service,
+        executor_activity_type,
+        service_activity_type,
+    )
     from temporal_adapter.wire.tags import plain, type_text
 
 ACTIVITY_CONFIG = "temporal_adapter.activity_config"
@@ -129,7 +135,11 @@ class AgentFrameworkRun:
         for decision in self._engine.cancel():
             self._carry_out(decision)
         self._stop_deliveries()
-        over = self._take_facts_until(lambda: self._engine.phase is Phase.ENDED and workflow.all_handlers_finished())
+
+        def stopped() -> bool:  # deliveries are over at once, unless the user's options say to wait for the executors
+            return self._engine.phase is Phase.ENDED and not self._deliveries and workflow.all_handlers_finished()
+
+        over = self._take_facts_until(stopped)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(over, _CANCEL_PATIENCE.total_seconds())
 
@@ -308,6 +318,31 @@ class AgentFrameworkRun:
             wire.parse_responses(responses, *more)
         except wire.WireError as error:
             raise ApplicationError(str(error), type=RESPONSE_REFUSED, non_retryable=True) from None
+
+    @workflow.signal(name="retry", description="Run failed executors again; see the update of the same name.")
+    def _retry_signal(self, *executors: Any) -> None:
+        try:
+            self._retry(executors)
+        except ApplicationError as error:
+            self._warn(f"A retry signal was refused: {error.message}")
+
+    @workflow.update(name="retry", description="Run failed executors again: those named by path, or all.")
+    async def _retry_update(self, *executors: Any) -> Any:
+        return self._retry(executors)
+
+    def _retry(self, executors: Sequence[Any]) -> list[str]:
+        failed = [one.executor for one in self._engine.status().failed_executors]
+        unknown = [one for one in executors if one not in failed]
+        if unknown or not failed:
+            there = f"there are {', '.join(map(repr, failed))}" if failed else "none does"
+            named = ", ".join(map(repr, unknown)) or "any"
+            raise ApplicationError(
+                f"No executor {named} waits for a retry; {there}.", type=RETRY_REFUSED, non_retryable=True
+            )
+        wanted = [one for one in failed if not executors or one in executors]
+        for decision in self._engine.retry(wanted):
+            self._carry_out(decision)
+        return wanted
 
     def _receive(self, responses: Sequence[wire.Response]) -> int:
         self._tickets += 1

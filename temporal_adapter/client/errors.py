@@ -9,7 +9,7 @@ from temporalio.client import WorkflowQueryFailedError, WorkflowUpdateFailedErro
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from temporal_adapter.wire.names import NOT_REGISTERED, RESPONSE_REFUSED
+from temporal_adapter.wire.names import NOT_REGISTERED, RESPONSE_REFUSED, RETRY_REFUSED
 
 
 class RunNotFound(LookupError):
@@ -28,6 +28,10 @@ class ResponseRefused(ValueError):
     """A response was refused; the message is the reason. The request is as it was."""
 
 
+class RetryRefused(ValueError):
+    """No executor of that name waits for a retry; says which do."""
+
+
 class ValueUnavailable(LookupError):
     """A value is in the blob store, and this client was not told where that is."""
 
@@ -44,6 +48,8 @@ def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> G
     except WorkflowUpdateFailedError as error:
         if isinstance(error.cause, ApplicationError) and error.cause.type == RESPONSE_REFUSED:
             raise ResponseRefused(error.cause.message) from error
+        if isinstance(error.cause, ApplicationError) and error.cause.type == RETRY_REFUSED:
+            raise RetryRefused(error.cause.message) from error
         raise
     except (RPCError, WorkflowQueryFailedError) as error:
         if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:

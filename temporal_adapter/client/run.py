@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from agent_framework import WorkflowEvent, WorkflowRunResult, WorkflowRunState
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.common import QueryRejectCondition
 
 from temporal_adapter import wire
@@ -18,12 +18,22 @@ from temporal_adapter.converter import ordered_json
 from temporal_adapter.values import to_plain_json
 
 from .errors import NoWorker, explained, not_registered, says_not_registered
+from .raising import raised_again
 from .reading import EventReader, run_result
 
 logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = (0.05, 0.5)  # between looks for new events: at first, and at most
 _STUCK_SECONDS = 2.0  # between looks whether a run waits for a worker that knows it
+
+
+@dataclass(frozen=True, slots=True)
+class FailedExecutor:
+    """An executor that waits for an operator. `executor` is its path, such as `review` or `review/legal`."""
+
+    executor: str
+    error_type: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,7 @@ class RunStatus:
         events: How many events there are.
         unmirrored_checkpoints: How many checkpoints are recorded in history and not yet in the blob store.
         mirror_error: Why, when writing them fails.
+        failed_executors: Those whose last attempt failed and that wait for `DurableRun.retry`.
     """
 
     state: WorkflowRunState
@@ -47,6 +58,7 @@ class RunStatus:
     events: int
     unmirrored_checkpoints: int
     mirror_error: str | None
+    failed_executors: tuple[FailedExecutor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +101,21 @@ class DurableRun:
         """Wait for the run to end; return MAF's result over all its events, with typed payloads.
 
         Raises:
-            temporalio.client.WorkflowFailureError: The run failed, was cancelled or terminated. The cause of a
-                failure is an ApplicationError with the type name and message that the executor raised.
+            Exception: What an executor or condition raised, of the very class where that can be imported here and made
+                again of its `args` and plain attributes; a WorkflowFailureError is its cause (`__cause__`).
+            temporalio.client.WorkflowFailureError: The run failed otherwise, was cancelled or terminated. The cause of
+                a failure is an ApplicationError with the type name and message that the executor raised.
             UnknownWorkflow: The run waits for a worker that has its workflow.
             RunNotFound: There is no such run.
         """
-        with self._explained():
-            result = wire.load(wire.RunResult, await self._unless_stuck(self.handle.result()))
+        try:
+            with self._explained():
+                result = wire.load(wire.RunResult, await self._unless_stuck(self.handle.result()))
+        except WorkflowFailureError as error:
+            raised = raised_again(error)
+            if raised is None:
+                raise
+            raise raised from error
         events = await self._all_events() if result.events is None else result.events
         return run_result([await self._reader.event(event) for event in events])
 
@@ -115,6 +135,9 @@ class DurableRun:
             events=status.events,
             unmirrored_checkpoints=status.unmirrored_checkpoints,
             mirror_error=status.mirror_error,
+            failed_executors=tuple(
+                FailedExecutor(one.executor, one.error_type, one.message) for one in status.failed_executors
+            ),
         )
 
     async def pending_requests(self) -> list[WorkflowEvent[Any]]:
@@ -151,6 +174,22 @@ class DurableRun:
             answer = await cast("Any", self.handle).execute_update("respond", ordered_json(wire.dump(data)))
         fate = answer["responses"][0]
         return Accepted(fate["request_id"], fate.get("checkpoint_id"))
+
+    async def retry(self, *executors: str) -> list[str]:
+        """Run failed executors of a run again that waits for an operator (`on_failure="wait"`).
+
+        Args:
+            executors: Their paths, as `status` tells them; all that failed if none is given.
+
+        Returns:
+            Those that are run again.
+
+        Raises:
+            RetryRefused: None of that name waits for a retry.
+            RunNotFound: There is no such run, or it is closed.
+        """
+        with self._explained():
+            return await cast("Any", self.handle).execute_update("retry", args=list(executors))
 
     async def checkpoints(self) -> list[CheckpointInfo]:
         """Return the checkpoint lineage, oldest first.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
+from agent_framework import WorkflowInvocationKwargs
 from temporalio.client import Client
 
 from temporal_adapter import wire
@@ -15,6 +17,8 @@ from temporal_adapter.values import client_codec
 
 from .reading import EventReader, NoStore
 from .run import DurableRun
+
+Kwargs = Mapping[str, Any] | WorkflowInvocationKwargs
 
 
 class DurableWorkflow:
@@ -38,21 +42,48 @@ class DurableWorkflow:
         values = NoStore() if checkpoint_store is None else ValueStore(BlobStore.of(checkpoint_store), client.namespace)
         self._reader = EventReader(Reader(self._codec, values))
 
-    async def start(self, message: Any, *, id: str | None = None, **start_options: Any) -> DurableRun:
+    async def start(
+        self,
+        message: Any,
+        *,
+        id: str | None = None,
+        function_invocation_kwargs: Kwargs | None = None,
+        client_kwargs: Kwargs | None = None,
+        tools: None = None,
+        on_failure: Literal["fail", "wait"] | None = None,
+        **start_options: Any,
+    ) -> DurableRun:
         """Start a run.
 
         Args:
             message: The input of the start executor: an object of a type it accepts, or JSON that can be coerced to
                 one.
             id: The workflow id; one is made if absent.
+            function_invocation_kwargs: For tool invocations of agents, as in MAF's `Workflow.run`: for all agents, or
+                by executor id, or a `WorkflowInvocationKwargs`. They travel with the run, so they must be encodable.
+            client_kwargs: For chat client calls of agents, likewise.
+            tools: Not possible: a run's tools are functions of this process, and agents run in others.
+            on_failure: What to do when an executor's last attempt fails: fail the run, or let it wait for
+                `DurableRun.retry`. As the workers are configured if absent.
             start_options: Further arguments of `temporalio.client.Client.start_workflow`, such as `memo`,
                 `id_conflict_policy` or `search_attributes`.
 
         Raises:
-            EncodeError: The message cannot be sent; says why.
+            EncodeError: The message or the kwargs cannot be sent; says why.
+            ValueError: Tools are given; says what to do instead.
             temporalio.exceptions.WorkflowAlreadyStartedError: A run with this id is open.
         """
-        options = wire.StartOptions(encoding="tagged")
+        if tools is not None:
+            raise ValueError(
+                "Run-scoped tools cannot reach the workers, which are other processes. Give the agents their tools in "
+                "the factory that builds the workflow; what differs by run can come by function_invocation_kwargs."
+            )
+        options = wire.StartOptions(
+            encoding="tagged",
+            function_invocation_kwargs=self._encoded("function_invocation_kwargs", function_invocation_kwargs),
+            client_kwargs=self._encoded("client_kwargs", client_kwargs),
+            on_failure=on_failure,
+        )
         handle = await self._client.start_workflow(
             self._name,
             args=[ordered_json(self._codec.encode(message, "message")), ordered_json(wire.dump(options))],
@@ -61,6 +92,9 @@ class DurableWorkflow:
             **start_options,
         )
         return self._run(handle)
+
+    def _encoded(self, name: str, kwargs: Kwargs | None) -> Any:
+        return None if kwargs is None else self._codec.encode(kwargs, name)
 
     def get_run(self, id: str) -> DurableRun:
         """Return the run with a workflow id, without asking whether there is one."""

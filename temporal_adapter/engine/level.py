@@ -75,6 +75,12 @@ class Level:
         for child in self.children.values():
             yield from child.with_children()
 
+    @property
+    def under_way(self) -> Superstep:
+        """The superstep under way, where there is one."""
+        assert self.superstep is not None
+        return self.superstep
+
     def put(self, section: Section, key: str, value: Any) -> None:
         """Change an entry of this level's part of the snapshot; None deletes it."""
         self._put((self._path_text, section, key), value)
@@ -110,7 +116,8 @@ class Level:
         )
         shown = message if self.graph.shows_error_messages else error_type  # as MAF's WorkflowErrorDetails does
         details = wire.ErrorDetails(error_type=error_type, message=shown)
-        return wire.Failure(error_type=error_type, message=message, details=details)
+        raised = wire.Raised(cls=f"agent_framework:{error_type}", args=[message])
+        return wire.Failure(error_type=error_type, message=message, details=details, raised=raised)
 
     def open_superstep(self, key: str) -> Superstep | wire.Failure:
         """Turn the messages in flight into deliveries, each with a key that begins with the given one.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
 from temporal_adapter import wire
-from temporal_adapter.wire.names import path_text
 
-from .decisions import Commit, Decision, Deliver, Fail, Fate, Finish, Judge
+from .decisions import Commit, Decision, Fail, Fate, Finish, Judge
+from .dispatch import Dispatch, Position
 from .facts import (
     Committed,
     DeliveryFailed,
@@ -20,18 +20,11 @@ from .facts import (
     Seeded,
 )
 from .inbox import Inbox
-from .journal import Journal, weight
+from .journal import Journal
 from .level import Caller, Level
 from .lineage import Lineage
 from .recorder import Recorder, Stamp
-from .snapshot import Place, as_changes, merged
 from .superstep import Superstep, events_of, invoked
-
-SUPERSTEP_INLINE_BUDGET = 512 * 1024
-DELIVERY_INLINE_BUDGET = 128 * 1024
-"""Bytes of values that the results of one superstep, and of one delivery, may hold inline: a fan-in of them all must
-fit one payload (Temporal's limit is 2 MiB), twice, since a checkpoint of them may ride along."""
-
 
 _NOT_SEEDED = wire.Graph(name="", signature="", start_executor_id="", executors=[], max_iterations=0)
 
@@ -56,11 +49,8 @@ class Engine:
         self._recorder = Recorder(mint, self.journal)
         self._inbox = Inbox()
         self._root = Level(_NOT_SEEDED, self._recorder.put)
-        self._aside: dict[Place, Any] = {}  # what sub-workflows changed in the superstep under way
-        self._under_way: dict[int, tuple[Level, int]] = {}  # deliveries: the level and the position in its superstep
-        self._deliveries = 0  # so far
-        self._carrier: int | None = None  # the delivery that writes records
-        self._own: wire.CheckpointHeader | None = None  # the checkpoint that an activity makes of its own outcome
+        self._dispatch = Dispatch(self._recorder)
+        self._waits_for_operator = False  # when an executor fails, instead of failing the run
         self._accepted: list[wire.RoutedMessage] = []  # responses that wait for the superstep to end
         self._response_stamp: Stamp | None = None  # of the response-entry checkpoint for them
         self._failure: wire.Failure | None = None  # of a run that is ending badly
@@ -73,8 +63,7 @@ class Engine:
     def start(self, message: Any, options: wire.StartOptions) -> wire.SeedInput:
         """Begin the run; the answer to the returned input is `Seeded`, or `abort`."""
         self.journal.begin()
-        self._own = self._recorder.header("entry", 0)
-        return wire.SeedInput(message=message, options=options, header=self._own)
+        return wire.SeedInput(message=message, options=options, header=self._recorder.promise("entry", 0))
 
     def abort(self, failure: wire.Failure) -> None:
         """The run could not be seeded."""
@@ -90,6 +79,12 @@ class Engine:
         if not seeded:  # there is no graph to commit for, and nothing but the input to lose
             self._discard = []
         self._cancelled = True
+        return self._decide()
+
+    def retry(self, executors: Sequence[str]) -> list[Decision]:
+        """An operator wants failed executors run again, named by their paths."""
+        for position in self._dispatch.take_failed(executors):
+            self._deliver(position)
         return self._decide()
 
     def receive(self, fact: Fact) -> list[Decision]:
@@ -139,13 +134,15 @@ class Engine:
             events=len(self.journal.events),
             unmirrored_checkpoints=self.lineage.unmirrored,
             mirror_error=self.lineage.mirror_error,
+            failed_executors=list(self._dispatch.failed()),
         )
 
     # --- facts ----------------------------------------------------------------------------------------------
 
     def _on_seeded(self, result: wire.SeedResult) -> None:
         self._root = root = Level(result.graph, self._recorder.put)
-        root.add_children(self._aside.__setitem__)
+        root.add_children(self._dispatch.aside.__setitem__)
+        self._waits_for_operator = result.waits_for_operator
         for key, value in result.state.items():
             root.put("state", key, value)
         for path, changes in {"": wire.Changes(executors={**result.executors}), **result.children}.items():
@@ -153,20 +150,19 @@ class Engine:
                 self._recorder.put((path, "executors", executor_id), value)
         root.messages = [result.message]
         self.phase = Phase.RUNNING
-        self._recorder.record(self._take_own("entry"), root.messages, result.commit)
+        self._recorder.record(self._recorder.take("entry", 0), root.messages, result.commit)
         self._begin_superstep(root)
 
     def _on_delivery_finished(self, index: int, result: wire.DeliveryResult) -> None:
-        if index not in self._under_way:
+        found = self._dispatch.ended(index)
+        if found is None:
             return  # a sibling failed: this superstep leaves nothing
-        level, position = self._under_way.pop(index)
-        superstep = _under_way(level)
+        level, position = found
+        superstep = level.under_way
         if result.call is None:
             for event in events_of(superstep.deliveries[position], result):
                 self._show(level, event)
-        if index == self._carrier:
-            self._carrier = None
-            self._recorder.settle(result.records)
+        self._dispatch.settle(index, result.records)
         if result.call is not None:
             child = level.children[superstep.deliveries[position].executor_id]
             child.call(Caller(level, position), result.call)
@@ -174,7 +170,7 @@ class Engine:
             return
         following = superstep.finish(position, result)
         if following is not None:
-            self._deliver(level, following)
+            self._deliver((level, following))
         if superstep.finished:
             self._end_superstep(level)
 
@@ -186,9 +182,18 @@ class Engine:
             self.journal.emit(event)
 
     def _on_delivery_failed(self, index: int, failure: wire.Failure) -> None:
-        if index in self._under_way:
-            level, position = self._under_way.pop(index)
-            self._executor_failed(level, position, failure)
+        position = self._dispatch.ended(index)
+        if position is None:
+            return
+        if not self._waits_for_operator:
+            self._executor_failed(position, failure)
+            return
+        self._dispatch.settle(index, None)
+        executor = self._dispatch.keep_failed(position, failure)
+        self.journal.warn(
+            f"Executor {executor!r} failed, and the run waits for an operator's `retry`: "
+            f"{failure.error_type}: {failure.details.message}"
+        )
 
     def _on_responses_judged(self, result: wire.RespondResult) -> None:
         if self.phase not in (Phase.RUNNING, Phase.PAUSED):
@@ -210,7 +215,7 @@ class Engine:
         elif not self._accepted:
             self._response_stamp = None
             if self.phase is Phase.PAUSED:
-                self._own = None
+                self._recorder.withdraw()
 
     # --- supersteps -----------------------------------------------------------------------------------------
 
@@ -229,7 +234,7 @@ class Engine:
             self._workflow_failed(level, superstep)
             return
         for position in superstep.first():
-            self._deliver(level, position)
+            self._deliver((level, position))
         if superstep.finished:
             self._end_superstep(level)
 
@@ -237,75 +242,24 @@ class Engine:
         """Return the key of a level's next superstep, which a resume from the same checkpoint gives again."""
         if level.caller is None:
             return self.lineage.head or ""
-        superstep, position = _under_way(level.caller.level), level.caller.position
+        superstep, position = level.caller.level.under_way, level.caller.position
         return f"{superstep.key_of(position)}/{len(superstep.nested[position].runs)}.{level.iteration + 1}"
 
-    def _deliver(self, level: Level, position: int) -> None:
-        superstep = _under_way(level)
-        delivery = superstep.deliveries[position]
-        index = self._deliveries
-        self._deliveries += 1
-        self._under_way[index] = level, position
-        records = self._recorder.carry()
-        if records:
-            self._carrier = index
-        own = self._own_of(level, superstep, records)
-        snapshot = self._snapshot_for(level, superstep, delivery.executor_id, whole=own is not None)
-        self._decisions.append(
-            Deliver(
-                index,
-                wire.DeliveryInput(
-                    graph=self._root.graph.signature,
-                    executor_id=delivery.executor_id,
-                    path=list(level.path),
-                    key=superstep.key_of(position),
-                    source_ids=delivery.source_ids,
-                    messages=delivery.messages,
-                    fan_in=delivery.fan_in,
-                    iteration=level.iteration + 1,
-                    inline_budget=_inline_budget(level, superstep),
-                    nested=_nested(level, superstep, position),
-                    snapshot=None if records and records[-1].snapshot == snapshot else snapshot,
-                    records=records,
-                    own=own,
-                ),
-            )
-        )
-
-    def _own_of(
-        self, level: Level, superstep: Superstep, records: list[wire.CheckpointRecord]
-    ) -> wire.CheckpointHeader | None:
-        """Return the checkpoint that a delivery makes by its outcome: where it is the only one, and owes no other."""
-        if level is not self._root or len(superstep.deliveries) > 1 or len(records) != self.lineage.unmirrored:
-            return None
-        self._own = self._own or self._recorder.header("superstep", level.iteration + 1)
-        return self._own
-
-    def _snapshot_for(self, level: Level, superstep: Superstep, executor_id: str, *, whole: bool) -> wire.Snapshot:
-        """Return what an executor is to see: its own workflow; or all, where a checkpoint is to be made of it."""
-        own = superstep.own_changes(executor_id)
-        snapshot = self._recorder.snapshot()
-        if level is self._root and not level.children:
-            return wire.replace(snapshot, changes=merged(snapshot.changes, own))
-        changes = merged(snapshot.changes, as_changes(self._aside.items()))
-        if level is not self._root:
-            changes = changes.children.get(path_text(level.path), wire.Changes())
-        elif not whole:
-            changes = wire.replace(changes, children={})
-        return wire.replace(snapshot, changes=merged(changes, own))
+    def _deliver(self, position: Position) -> None:
+        self._decisions.append(self._dispatch.deliver(*position, root=self._root))
 
     def _end_superstep(self, level: Level) -> None:
-        superstep = _under_way(level)
+        superstep = level.under_way
         events = level.close_superstep(superstep)
         if level is not self._root:
             self._begin_superstep(level)
             return
         self.journal.merge(events)
-        for place, value in self._aside.items():
+        for place, value in self._dispatch.aside.items():
             self._recorder.put(place, value)
-        self._aside.clear()
+        self._dispatch.aside.clear()
         committed = superstep.last_result.own if superstep.deliveries else None
-        self._recorder.record(self._take_own("superstep"), level.messages, committed)
+        self._recorder.record(self._recorder.take("superstep", level.iteration), level.messages, committed)
         self.journal.superstep("superstep_completed", level.iteration)
         if self._accepted:
             self._enter_responses(None)
@@ -315,10 +269,10 @@ class Engine:
         """No message is in flight: a sub-workflow's caller goes on; the run pauses while requests are pending."""
         if level.caller is not None:
             caller, position = level.caller.level, level.caller.position
-            nested = _under_way(caller).nested
+            nested = caller.under_way.nested
             nested[position] = wire.replace(nested[position], runs=[*nested[position].runs, level.shown])
             level.caller = None
-            self._deliver(caller, position)
+            self._deliver((caller, position))
         elif level.requests:
             self.phase = Phase.PAUSED
             self.journal.status("IDLE_WITH_PENDING_REQUESTS")
@@ -329,9 +283,10 @@ class Engine:
                     self.journal.warn(warning)
             self.journal.status("IDLE")
 
-    def _executor_failed(self, level: Level, position: int, failure: wire.Failure) -> None:
+    def _executor_failed(self, position: Position, failure: wire.Failure) -> None:
+        level, place = position
         if level is self._root:
-            delivery = _under_way(level).deliveries[position]
+            delivery = level.under_way.deliveries[place]
             self.journal.emit(invoked(delivery))
             details = failure.details
             self.journal.emit(wire.Event(type="executor_failed", executor_id=delivery.executor_id, details=details))
@@ -342,7 +297,7 @@ class Engine:
         if level.caller is None:
             self._fail(failure)
         else:
-            self._executor_failed(level.caller.level, level.caller.position, failure)
+            self._executor_failed((level.caller.level, level.caller.position), failure)
 
     def _fail(self, failure: wire.Failure) -> None:
         self.journal.fail(failure.details)
@@ -352,14 +307,10 @@ class Engine:
     def _stop(self, reason: str) -> None:
         """Leave the superstep under way, if any, without its outcome."""
         self.phase = Phase.ENDING
-        if self._own is not None:
-            self._discard.append(self._own.checkpoint_id)
-            self._own = None
-        if self._carrier is not None:  # whether it wrote its records is not known, and writing them again is harmless
-            self._carrier = None
-            self._recorder.settle(None)
-        self._under_way.clear()
-        self._aside.clear()
+        withdrawn = self._recorder.withdraw()
+        if withdrawn is not None:
+            self._discard.append(withdrawn)
+        self._dispatch.abandon()
         if self._root.superstep is not None and self._accepted:
             self._keep_responses()
         self._inbox.refuse_all(reason)
@@ -386,16 +337,17 @@ class Engine:
         if not batch:
             return
         at_rest = self.phase is Phase.PAUSED and not self.lineage.unmirrored
+        header: wire.CheckpointHeader | None = None
         if at_rest:
             self._response_stamp = self._recorder.mint()
-            self._own = self._recorder.header("response", self._root.iteration, self._response_stamp)
+            header = self._recorder.promise("response", self._root.iteration, self._response_stamp)
         self._decisions.append(
             Judge(
                 wire.RespondInput(
                     graph=self._root.graph.signature,
                     requests=[self._root.requests[queued.response.request_id] for queued in batch],
                     responses=[queued.response for queued in batch],
-                    header=self._own if at_rest else None,
+                    header=header,
                     snapshot=self._recorder.snapshot() if at_rest else None,
                 )
             )
@@ -411,20 +363,16 @@ class Engine:
             if self._inbox.is_answered(request_id):  # else it was made again meanwhile, and waits
                 self._root.answered(request_id)
         self._root.messages.extend(self._accepted)
-        header = self._take_own("response", self._response_stamp)
+        header = self._recorder.take("response", self._root.iteration, self._response_stamp)
         self._accepted, self._response_stamp = [], None
         self._recorder.record(header, self._root.messages, committed)
 
     # --- checkpoints and the end ----------------------------------------------------------------------------
 
-    def _take_own(self, kind: wire.CheckpointKind, stamp: Stamp | None = None) -> wire.CheckpointHeader:
-        """Return the header that an activity was given for its own outcome, or a new one."""
-        own, self._own = self._own, None
-        return own or self._recorder.header(kind, self._root.iteration, stamp)
-
     def _mirror(self) -> None:
-        """Commit what no delivery will carry: at rest, and while the store is in trouble."""
-        if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and not self._recorder.troubled):
+        """Commit what no delivery will carry: at rest, while an operator is waited for, and in the store's trouble."""
+        carried = not (self._recorder.troubled or self._dispatch.stuck)
+        if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and carried):
             return
         if self._committing:
             return
@@ -443,25 +391,6 @@ class Engine:
                 return
             result = self.journal.result(self._root.iteration, self.lineage.head or "")
             self._decisions.append(Finish(result) if self._failure is None else Fail(self._failure))
-
-
-def _under_way(level: Level) -> Superstep:
-    assert level.superstep is not None
-    return level.superstep
-
-
-def _nested(level: Level, superstep: Superstep, position: int) -> wire.Nested | None:
-    """Return what a delivery is told of the sub-workflow that its executor wraps, if it wraps one."""
-    child = level.children.get(superstep.deliveries[position].executor_id)
-    if child is None:
-        return None
-    return superstep.nested.setdefault(position, wire.Nested(requests=list(child.requests.values())))
-
-
-def _inline_budget(level: Level, superstep: Superstep) -> int:
-    """Return what a delivery's result may hold inline: all that a sub-workflow shows goes into one payload."""
-    shown = sum(map(weight, level.shown))
-    return max(0, min(DELIVERY_INLINE_BUDGET, (SUPERSTEP_INLINE_BUDGET - shown) // len(superstep.deliveries)))
 
 
 def _request_id(routed: wire.RoutedMessage) -> str:

@@ -33,6 +33,7 @@ class Recorder:
         self.troubled = False  # the store could not be written, and is tried by commits of their own until it can
         self._journal = journal
         self._snapshot = SnapshotTracker()
+        self._promised: wire.CheckpointHeader | None = None
 
     def put(self, place: Place, value: Any) -> None:
         """Set an entry of the snapshot, first seen in the next checkpoint; None deletes it."""
@@ -42,8 +43,23 @@ class Recorder:
         """Return the snapshot that the next checkpoint would have."""
         return self._snapshot.snapshot()
 
-    def header(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
-        """Return the header that the next checkpoint would have."""
+    def promise(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
+        """Return the header of the next checkpoint, for an activity that is to write it of its own outcome."""
+        self._promised = self._promised or self._header(kind, iteration, stamp)
+        return self._promised
+
+    def take(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
+        """Return the header that was promised, or else a new one."""
+        header = self._promised or self._header(kind, iteration, stamp)
+        self._promised = None
+        return header
+
+    def withdraw(self) -> str | None:
+        """The promised checkpoint, if any, will not be; return its id."""
+        withdrawn, self._promised = self._promised, None
+        return None if withdrawn is None else withdrawn.checkpoint_id
+
+    def _header(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None) -> wire.CheckpointHeader:
         stamp = stamp or self.mint()
         return wire.CheckpointHeader(
             checkpoint_id=stamp.id,

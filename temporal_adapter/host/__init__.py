@@ -10,7 +10,7 @@ attempt did that failed leaves no trace in the run: its outcome is its result, a
 """
 
 from .activities import activities
-from .context import Host
+from .context import Host, OnFailure
 from .heartbeat import HEARTBEAT_THROTTLE
 
-__all__ = ["HEARTBEAT_THROTTLE", "Host", "activities"]
+__all__ = ["HEARTBEAT_THROTTLE", "Host", "OnFailure", "activities"]

@@ -11,6 +11,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 
 from temporal_adapter import wire
+from temporal_adapter.activity_errors import as_application_error
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.failures import failure_of
 from temporal_adapter.pool import UnknownExecutor
@@ -21,7 +22,7 @@ from temporal_adapter.wire.names import STORE_UNAVAILABLE, executor_activity_typ
 from . import mirror
 from .context import Host, now
 from .deliver import deliver
-from .heartbeat import attempt
+from .heartbeat import Heart, attempt
 from .respond import respond
 from .seed import seed
 
@@ -42,18 +43,19 @@ _PROGRAMMING_ERRORS = (
 
 def activities(host: Host, executor_paths: list[tuple[str, ...]]) -> list[Callable[..., Any]]:
     """Return the activities of a workflow: one for each executor of every level, and the adapter's own three."""
+    heart = Heart()
     return [
-        *(_executor_activity(host, path) for path in executor_paths),
+        *(_executor_activity(host, path, heart) for path in executor_paths),
         _define(service_activity_type(host.name, "seed"), wire.SeedInput, lambda data: seed(host, data)),
         _define(service_activity_type(host.name, "respond"), wire.RespondInput, lambda data: respond(host, data)),
         _define(service_activity_type(host.name, "commit"), wire.CommitInput, lambda data: _commit(host, data)),
     ]
 
 
-def _executor_activity(host: Host, path: tuple[str, ...]) -> Callable[..., Any]:
+def _executor_activity(host: Host, path: tuple[str, ...], heart: Heart) -> Callable[..., Any]:
     async def run(data: wire.DeliveryInput) -> wire.DeliveryResult:
         try:
-            async with attempt():
+            async with attempt(heart):
                 return await deliver(host, data)
         except EncodeError as error:
             raise EncodeError(f"Executor {'/'.join(path)!r}: {error}") from error
@@ -75,12 +77,7 @@ def _define(
             failure = failure_of(error)
             # The cause goes along for its stack, unless its own message is too long to.
             cause = error if len(failure.message) <= _SHORT else None
-            raise ApplicationError(
-                failure.message,
-                wire.dump(failure.details),
-                type=failure.error_type,
-                non_retryable=isinstance(error, _PROGRAMMING_ERRORS),
-            ) from cause
+            raise as_application_error(failure, non_retryable=isinstance(error, _PROGRAMMING_ERRORS)) from cause
 
     return activity.defn(name=activity_type)(run)
 

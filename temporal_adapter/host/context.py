@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Literal
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -13,6 +14,9 @@ from temporalio.exceptions import ApplicationError
 from temporal_adapter.pool import BuiltGraph, GraphPool
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
 from temporal_adapter.wire.names import GRAPH_CHANGED
+
+OnFailure = Literal["fail", "wait"]
+"""What a run does when an executor's last attempt fails: fail with its error, or wait for an operator's `retry`."""
 
 
 def now() -> str:
@@ -31,9 +35,10 @@ class Stores:
 class Host:
     """The activities' surroundings. One per MAF workflow and plugin."""
 
-    def __init__(self, name: str, pool: GraphPool, blobs: BlobStore) -> None:
+    def __init__(self, name: str, pool: GraphPool, blobs: BlobStore, on_failure: OnFailure = "fail") -> None:
         self.name = name
         self.pool = pool
+        self.on_failure: OnFailure = on_failure  # of an executor, unless the run says
         self._blobs = blobs
         self._stores: dict[str, Stores] = {}
 

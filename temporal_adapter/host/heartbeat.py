@@ -36,24 +36,65 @@ _PATIENCE = 2  # intervals without a heartbeat from the loop, after which the th
 logger = logging.getLogger(__name__)
 
 
-@asynccontextmanager
-async def _heartbeating() -> AsyncGenerator[None, None]:
-    """Heartbeat while the block runs, unless the activity has no heartbeat timeout.
+class Heart:
+    """Sends the heartbeats of the attempts at work on one worker."""
 
-    The first comes after a sixth of the timeout, so that shorter attempts send none.
-    """
-    timeout = activity.info().heartbeat_timeout
-    if timeout is None:
-        yield
-        return
-    pulse = _Pulse(timeout.total_seconds() / _BEATS, _recorder())
-    threading.Thread(target=pulse.stand_in, name="heartbeat", daemon=True).start()
-    beating = asyncio.create_task(pulse.beat())
-    try:
-        yield
-    finally:
-        beating.cancel()
-        pulse.stop()
+    def __init__(self) -> None:
+        self._pulses: set[_Pulse] = set()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._tick = 0.0  # seconds that the thread waits
+
+    @asynccontextmanager
+    async def beating(self) -> AsyncGenerator[None, None]:
+        """Heartbeat while the block runs, unless the activity has no heartbeat timeout.
+
+        The first comes after a sixth of the timeout, so that shorter attempts send none.
+        """
+        timeout = activity.info().heartbeat_timeout
+        if timeout is None:
+            yield
+            return
+        pulse = _Pulse(timeout.total_seconds() / _BEATS, _recorder())
+        self._watch(pulse)
+        beating = asyncio.create_task(pulse.beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+            self._leave(pulse)
+
+    def _watch(self, pulse: _Pulse) -> None:
+        with self._changed:
+            self._pulses.add(pulse)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._stand_in, name="heartbeat", daemon=True)
+                self._thread.start()
+            elif pulse.interval < self._tick:
+                self._changed.notify()
+
+    def _leave(self, pulse: _Pulse) -> None:
+        with self._changed:
+            self._pulses.discard(pulse)
+
+    def _stand_in(self) -> None:
+        """The thread: it ends when a tick finds no attempt at work."""
+        warned = False
+        while True:
+            with self._changed:
+                if not self._pulses:
+                    self._thread = None
+                    return
+                self._tick = min(pulse.interval for pulse in self._pulses)
+                self._changed.wait(self._tick)
+                pulses = list(self._pulses)
+            blocked = [pulse for pulse in pulses if pulse.silence > _PATIENCE * pulse.interval]
+            for pulse in blocked:
+                with contextlib.suppress(AttributeError):  # the worker has stopped since
+                    pulse.record()
+            if blocked and not warned:
+                logger.warning(_BLOCKED, max(pulse.silence for pulse in blocked))
+            warned = bool(blocked)
 
 
 class _Pulse:
@@ -65,32 +106,21 @@ class _Pulse:
     """
 
     def __init__(self, interval: float, record: Callable[[], None]) -> None:
-        self._interval = interval
-        self._record = record
-        self._last = time.monotonic()  # when the loop last came round
-        self._stopped = threading.Event()
+        self.interval = interval
+        self.record = record
+        self._last = time.monotonic()
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the event loop last came round."""
+        return time.monotonic() - self._last
 
     async def beat(self) -> None:
+        """Heartbeat from the event loop, for ever."""
         while True:
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(self.interval)
             self._last = time.monotonic()
             activity.heartbeat()
-
-    def stand_in(self) -> None:
-        warned = False
-        while not self._stopped.wait(self._interval):
-            blocked = time.monotonic() - self._last
-            if blocked <= _PATIENCE * self._interval:
-                warned = False
-                continue
-            with contextlib.suppress(AttributeError):  # the worker has stopped since
-                self._record()
-            if not warned:
-                logger.warning(_BLOCKED, blocked)
-                warned = True
-
-    def stop(self) -> None:
-        self._stopped.set()
 
 
 _BLOCKED = (
@@ -120,7 +150,7 @@ def _recorder() -> Callable[[], None]:
 
 
 @asynccontextmanager
-async def attempt() -> AsyncGenerator[None, None]:
+async def attempt(heart: Heart) -> AsyncGenerator[None, None]:
     """Heartbeat while the block runs, and let nothing come of it once the attempt was cancelled.
 
     Raises:
@@ -129,7 +159,7 @@ async def attempt() -> AsyncGenerator[None, None]:
     """
     try:
         try:
-            async with _heartbeating():
+            async with heart.beating():
                 yield
         except Exception as error:
             check_wanted(error)

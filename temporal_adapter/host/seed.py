@@ -59,6 +59,7 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
             state=state,
             executors=executors,
             children=children,
+            waits_for_operator=(data.options.on_failure or host.on_failure) == "wait",
             commit=await mirror.write(stores.checkpoints, description, [record], mirror.own_rank()),
             at=now(),
         )

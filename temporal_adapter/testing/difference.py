@@ -5,8 +5,9 @@ Left out of the comparison is what neither side promises:
 - Ids that a run makes itself differ, and are compared by their place.
 - Executors of one superstep run at the same time, so that their events may interleave in any way; they are compared
   executor by executor.
-- When an executor fails, those beside it are stopped wherever they are. Of a superstep that failed, the events of the
-  executor that failed are compared.
+- When an executor fails, those beside it are stopped wherever they are, and what it did itself before it failed is
+  taken back on Temporal. Of a superstep that failed, it is compared who failed, with what, and what that executor did
+  before.
 - Temporal warns of a fan-in that never fired; MAF's own runner says nothing of it.
 """
 
@@ -16,11 +17,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from agent_framework import WorkflowCheckpoint, WorkflowEvent, WorkflowEventSource, WorkflowMessage
+from agent_framework import (
+    WorkflowCheckpoint,
+    WorkflowEvent,
+    WorkflowEventSource,
+    WorkflowMessage,
+    WorkflowRunState,
+)
 
 from .comparing import SIDES, first_difference
 from .observed import Observed
 
+_ASKED = WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS  # shown when an executor asks
 _UNFILLED_FAN_IN = re.compile(r"Fan-in to executor .* never fired: ")
 
 
@@ -41,12 +49,13 @@ def difference_of(expected: Observed, actual: Observed, *, sides: tuple[str, str
 
 def _aspects(seen: Observed) -> list[tuple[str, Any]]:
     """Return what is compared, first what tells a reader most."""
-    events = _told(seen)
+    names, comparable = _request_names(seen), _comparable(seen)
+    events = _told(comparable, names)
     checkpoints = _lineage_told(seen)
     return [
         ("error", seen.error),
         ("outputs", _outputs(events)),
-        ("status timeline", _timeline(seen)),
+        ("status timeline", _timeline(comparable)),
         ("supersteps and events", events),
         ("pending requests", _pauses(seen)),
         ("final state", checkpoints[-1]["state"] if checkpoints else None),
@@ -57,31 +66,53 @@ def _aspects(seen: Observed) -> list[tuple[str, Any]]:
 # --- events -------------------------------------------------------------------------------------------------
 
 
-def _timeline(seen: Observed) -> list[str]:
-    return [event.state.value for event in seen.events if event.type == "status" and event.state is not None]
+def _timeline(events: Iterable[WorkflowEvent[Any]]) -> list[str]:
+    return [event.state.value for event in events if event.type == "status" and event.state is not None]
 
 
-def _told(seen: Observed) -> dict[str, dict[str, list[Any]]]:
+def _told(events: Iterable[WorkflowEvent[Any]], names: Mapping[str, str]) -> dict[str, dict[str, list[Any]]]:
     """Return events as a tree: stretch by stretch of the run, in a superstep executor by executor."""
-    names = _request_names(seen)
     told: dict[str, dict[str, list[Any]]] = {}
     stretch = told.setdefault("0: start", {"run": []})
-    for event in seen.events:
-        if _is_of_temporal_alone(event):
-            continue
+    for event in events:
         if event.type in ("superstep_started", "started"):
             stretch = told.setdefault(f"{len(told)}: {event.type} {event.iteration or ''}".strip(), {"run": []})
-        who = event.source_executor_id if event.type == "request_info" else event.executor_id or "run"
-        stretch.setdefault(who, []).append(_event(event, names))
+        stretch.setdefault(_who(event) or "run", []).append(_event(event, names))
         if event.type == "superstep_completed":
             stretch = told.setdefault(f"{len(told)}: after superstep {event.iteration}", {"run": []})
-    if seen.error is not None:
-        _forget_siblings_of_a_failure(stretch)
     # Who began first within a superstep is an accident of scheduling.
     return {
         title: {who: stretch[who] for who in sorted(stretch, key=lambda one: (one != "run", one))}
         for title, stretch in told.items()
     }
+
+
+def _who(event: WorkflowEvent[Any]) -> str | None:
+    return event.source_executor_id if event.type == "request_info" else event.executor_id
+
+
+def _comparable(seen: Observed) -> list[WorkflowEvent[Any]]:
+    """Return the events that both sides promise."""
+    events = [event for event in seen.events if not _is_of_temporal_alone(event)]
+    started = [place for place, event in enumerate(events) if event.type == "superstep_started"]
+    if seen.error is None or not started:
+        return events
+    before, failed = events[: started[-1]], events[started[-1] :]
+    if any(event.type == "superstep_completed" for event in failed):
+        return events
+    return [*before, *_of_failed_superstep(failed)]
+
+
+def _of_failed_superstep(events: Sequence[WorkflowEvent[Any]]) -> list[WorkflowEvent[Any]]:
+    failing = next((event.executor_id for event in events if event.type == "executor_failed"), None)
+    own = [place for place, event in enumerate(events) if event.executor_id == failing]
+    invoked = max((place for place in own if events[place].type == "executor_invoked"), default=0)
+    return [
+        event
+        for place, event in enumerate(events)
+        if (_who(event) is None and event.state is not _ASKED)
+        or (_who(event) == failing and (place <= invoked or event.type == "executor_failed"))
+    ]
 
 
 def _is_of_temporal_alone(event: WorkflowEvent[Any]) -> bool:
@@ -91,12 +122,6 @@ def _is_of_temporal_alone(event: WorkflowEvent[Any]) -> bool:
         and isinstance(event.data, str)
         and _UNFILLED_FAN_IN.match(event.data) is not None
     )
-
-
-def _forget_siblings_of_a_failure(stretch: dict[str, list[Any]]) -> None:
-    for who, events in list(stretch.items()):
-        if who != "run" and not any(event["type"] == "executor_failed" for event in events):
-            del stretch[who]
 
 
 def _outputs(events: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:

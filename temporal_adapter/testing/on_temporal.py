@@ -141,4 +141,6 @@ async def _error_of(run: DurableRun) -> tuple[str, str] | None:
     except WorkflowFailureError as error:
         cause = error.cause
         return (cause.type or "", cause.message) if isinstance(cause, ApplicationError) else (repr(cause), "")
+    except Exception as error:
+        return type(error).__name__, str(error)
     return None

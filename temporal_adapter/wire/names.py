@@ -23,6 +23,9 @@ STORE_UNAVAILABLE = "CheckpointStoreUnavailable"
 RESPONSE_REFUSED = "ResponseRefused"
 """Error type of a `respond` update that was refused."""
 
+RETRY_REFUSED = "RetryRefused"
+"""Error type of a `retry` update that names no executor that waits for one."""
+
 NOT_REGISTERED = "is not registered on this worker"
 """What Temporal's SDK says of a workflow or activity type that a worker does not have."""
 

@@ -73,6 +73,14 @@ class ErrorDetails(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     extra: dict[str, Any] | None = None
 
 
+class Raised(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """An exception, for a client that has its class to raise again."""
+
+    cls: str  # "module:qualified name"
+    args: list[Any] | None = None  # its args, where all are JSON scalars
+    state: dict[str, Any] = {}  # its further attributes, likewise
+
+
 class Failure(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """Why something failed, in the terms of the code that raised it.
 
@@ -82,6 +90,7 @@ class Failure(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     error_type: str
     message: str
     details: ErrorDetails
+    raised: Raised | None = None  # absent: not by user code, or too large
 
 
 class RoutedMessage(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -196,6 +205,7 @@ class StartOptions(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     encoding: Literal["json", "tagged"] = "json"  # of what follows and the message: plain JSON, or our tagged JSON
     function_invocation_kwargs: Any = None  # as MAF's Workflow.run takes them
     client_kwargs: Any = None
+    on_failure: Literal["fail", "wait"] | None = None  # of an executor; absent: as the worker is configured
 
 
 class SeedInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -210,6 +220,7 @@ class SeedResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     state: dict[str, Value] = {}
     executors: dict[str, Value] = {}
     children: dict[str, Changes] = {}  # of sub-workflows, by path
+    waits_for_operator: bool = False  # when an executor fails, instead of failing the run
     commit: CommitOutcome
     at: str  # when it was done; recorded here, since a workflow has no clock that a replay shows the same
 
@@ -344,6 +355,14 @@ class CommitResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 # --- what clients see ---------------------------------------------------------------------------------------
 
 
+class FailedExecutor(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """An executor whose last attempt failed, and that waits for an operator."""
+
+    executor: str  # its path, such as "review" or "review/legal"
+    error_type: str
+    message: str
+
+
 class RunStatus(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """Answer of the query `status`."""
 
@@ -354,6 +373,7 @@ class RunStatus(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     events: int  # so far
     unmirrored_checkpoints: int = 0  # recorded in history, not yet in the blob store
     mirror_error: str | None = None  # why, when writing them fails
+    failed_executors: list[FailedExecutor] = []  # that wait for an operator's `retry`
 
 
 class EventLog(_Shape, frozen=True, omit_defaults=True, kw_only=True):

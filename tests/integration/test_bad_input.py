@@ -5,21 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from temporalio.client import Client, WorkflowFailureError
-from temporalio.exceptions import ApplicationError
+from temporalio.client import Client
 
 from temporal_adapter import DurableRun, DurableWorkflow, RunNotFound, UnknownWorkflow
 from temporal_adapter.values import EncodeError
 from tests.support.graphs import Question, chain, typed_messages
-from tests.support.running import serving
-
-
-async def failure_of(run: Any) -> ApplicationError:
-    """Await the failure of a run or handle; return its cause."""
-    with pytest.raises(WorkflowFailureError) as failure:
-        await run.result()
-    assert isinstance(failure.value.cause, ApplicationError)
-    return failure.value.cause
+from tests.support.running import failure_of, serving
 
 
 @pytest.mark.parametrize("message", ["text", None, 1.5, [1], Question(text="?")], ids=repr)

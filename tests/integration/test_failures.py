@@ -7,18 +7,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from agent_framework import Workflow, WorkflowBuilder, WorkflowRunState
+from agent_framework import Workflow, WorkflowBuilder, WorkflowConvergenceException, WorkflowRunState
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 from temporalio.workflow import ActivityConfig
 
-from temporal_adapter import AgentFrameworkPlugin, BlobCheckpointStorage, BlobStore, DurableRun, DurableWorkflow
+from temporal_adapter import AgentFrameworkPlugin, BlobCheckpointStorage, BlobStore, DurableWorkflow
 from tests.support.differential import resume_in_process
 from tests.support.graphs import Add, Report
 from tests.support.histories import attempts
-from tests.support.running import pending, serving, with_plugin
+from tests.support.nested import NESTED
+from tests.support.running import failure_of, pending, serving, with_plugin
 from tests.support.scripted import Script, asking, failing, flaky_between, steps
 
 QUICKLY = ActivityConfig(
@@ -29,14 +30,6 @@ QUICKLY = ActivityConfig(
 
 class Broken(Exception):
     """An error of the user's own."""
-
-
-async def failure_of(run: DurableRun) -> ApplicationError:
-    """Await the failure of a run; return its cause."""
-    with pytest.raises(WorkflowFailureError) as failure:
-        await run.result()
-    assert isinstance(failure.value.cause, ApplicationError)
-    return failure.value.cause
 
 
 async def test_an_executor_that_recovers_leaves_no_trace_of_its_failed_attempts(
@@ -221,3 +214,55 @@ def _badly_routed(where: str) -> Callable[[], Workflow]:
 def _stack(error: BaseException | None) -> str:
     failure = getattr(error, "failure", None)
     return "" if failure is None else failure.stack_trace
+
+
+# --- what the client raises ---------------------------------------------------------------------------------
+
+
+class Declined(Exception):
+    """An error with a constructor and state of its own."""
+
+    def __init__(self, *, code: int) -> None:
+        super().__init__(f"declined with code {code}")
+        self.code = code
+
+
+async def test_the_client_raises_the_very_exception_with_temporals_failure_as_its_cause(
+    client: Client, task_queue: str
+) -> None:
+    build = failing(lambda: Declined(code=7))
+    async with serving(client, task_queue, build, default_activity_options=QUICKLY) as durable:
+        run = await durable.start(1)
+        with pytest.raises(Declined, match="declined with code 7") as raised:
+            await run.result()
+
+    assert raised.value.code == 7
+    assert isinstance(raised.value.__cause__, WorkflowFailureError)
+
+
+async def test_an_exception_that_the_client_cannot_make_is_temporals_own(client: Client, task_queue: str) -> None:
+    class Local(Exception):
+        """Known to nobody else."""
+
+    build = failing(lambda: Local("out of reach"))
+    async with serving(client, task_queue, build, default_activity_options=QUICKLY) as durable:
+        run = await durable.start(1)
+        with pytest.raises(WorkflowFailureError) as raised:
+            await run.result()
+
+    assert isinstance(raised.value.cause, ApplicationError)
+    assert (raised.value.cause.type, raised.value.cause.message) == ("Local", "out of reach")
+
+
+async def test_what_a_condition_raised_is_raised_too(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, _badly_routed("condition"), default_activity_options=QUICKLY) as durable:
+        run = await durable.start(1)
+        with pytest.raises(Broken, match="which way"):
+            await run.result()
+
+
+async def test_a_loop_without_end_raises_mafs_convergence_error(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, NESTED["does not converge"].build) as durable:
+        run = await durable.start(1)
+        with pytest.raises(WorkflowConvergenceException, match="did not converge after 4 iterations"):
+            await run.result()

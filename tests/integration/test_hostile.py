@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler, response_handler
-from temporalio.client import Client, WorkflowFailureError
+from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore, DurableRun, ResponseRefused
-from tests.support.running import pending, serving
+from tests.support.running import failure_of, pending, serving
 
 
 class Asker(Executor):
@@ -128,10 +128,7 @@ def build_loud() -> Workflow:
 async def test_a_long_error_message_is_cut_and_fails_the_run(client: Client, task_queue: str) -> None:
     async with serving(client, task_queue, build_loud, activity_options={"loud/loud": ONE_TRY}) as workflow:
         run = await workflow.start(3_000_000)
-        with pytest.raises(WorkflowFailureError) as raised:
-            await run.result()
-        cause = raised.value.cause
-        assert isinstance(cause, ApplicationError)
+        cause = await failure_of(run)
         assert cause.type == "ValueError"
         assert cause.message.endswith("(3000000 characters)")
 
@@ -142,8 +139,7 @@ async def test_a_checkpoint_that_history_never_recorded_is_not_in_the_store(clie
         client, task_queue, build_loud, store=store, activity_options={"loud/loud": ONE_TRY}
     ) as workflow:
         run = await workflow.start(1)
-        with pytest.raises(WorkflowFailureError):
-            await run.result()
+        await failure_of(run)
         lineage = [checkpoint.checkpoint_id for checkpoint in await run.checkpoints()]
         storage = BlobCheckpointStorage(store, workflow=build_loud(), workflow_id=run.id)
         assert await storage.list_checkpoint_ids(workflow_name="loud") == lineage

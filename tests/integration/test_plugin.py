@@ -11,7 +11,7 @@ import pytest
 from agent_framework import ValidationTypeEnum, WorkflowValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import Client, WorkflowFailureError, WorkflowHistory
+from temporalio.client import Client, WorkflowHistory
 from temporalio.common import RetryPolicy
 from temporalio.converter import (
     DataConverter,
@@ -25,7 +25,7 @@ from temporalio.workflow import ActivityConfig
 from temporal_adapter import AgentFrameworkPlugin, DurableWorkflow
 from tests.support.graphs import Order, chain, fan_out_fan_in, typed_messages
 from tests.support.histories import attempts, scheduled
-from tests.support.running import serving, with_plugin
+from tests.support.running import failure_of, serving, with_plugin
 from tests.support.scripted import failing
 
 SECRET = "0x5EC2E7"
@@ -180,10 +180,9 @@ async def test_a_programming_error_of_maf_is_not_retried(client: Client, task_qu
     build = failing(lambda: WorkflowValidationError("the graph is wrong", ValidationTypeEnum.TYPE_COMPATIBILITY))
     async with serving(client, task_queue, build) as durable:
         run = await durable.start(1)
-        with pytest.raises(WorkflowFailureError) as failure:
-            await run.result()
+        failure = await failure_of(run)
 
-    assert failure.value.cause.type == "WorkflowValidationError"  # type: ignore[union-attr]
+    assert failure.type == "WorkflowValidationError"
     assert attempts(await run.handle.fetch_history())["failing/fails"] == 1
 
 
@@ -191,11 +190,10 @@ async def test_a_message_that_cannot_be_stored_is_named_and_not_retried(client: 
     build = failing(lambda: None, sends=object())
     async with serving(client, task_queue, build) as durable:
         run = await durable.start(1)
-        with pytest.raises(WorkflowFailureError) as failure:
-            await run.result()
+        failure = await failure_of(run)
 
-    assert "'fails'" in str(failure.value.cause)
-    assert "message[0]" in str(failure.value.cause)
+    assert "'fails'" in failure.message
+    assert "message[0]" in failure.message
     assert attempts(await run.handle.fetch_history())["failing/fails"] == 1
 
 

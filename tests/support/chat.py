@@ -13,6 +13,7 @@ from typing import Any
 from agent_framework import (
     Agent,
     BaseChatClient,
+    ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
     Content,
@@ -29,8 +30,8 @@ Script = Callable[[Sequence[Message]], Answer]
 """Given the conversation that a model is sent, what it answers."""
 
 
-class ScriptedChat(FunctionInvocationLayer, BaseChatClient):
-    """A chat client that answers by its script."""
+class ScriptedChat(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
+    """A chat client that answers by its script, in the layers that MAF's own clients have."""
 
     def __init__(self, script: Script) -> None:
         super().__init__()
@@ -48,9 +49,7 @@ class ScriptedChat(FunctionInvocationLayer, BaseChatClient):
 
 async def _response(contents: list[Content], heard: int) -> ChatResponse:
     usage = UsageDetails(input_token_count=heard, output_token_count=len(contents))
-    return ChatResponse(
-        messages=[Message("assistant", contents)], response_id=f"response-{heard}", usage_details=usage
-    )
+    return ChatResponse(messages=[Message("assistant", contents)], response_id=f"response-{heard}", usage_details=usage)
 
 
 async def _updates(contents: list[Content]) -> AsyncIterable[ChatResponseUpdate]:
@@ -69,8 +68,13 @@ def telling(name: str) -> Script:
 
 
 def digest(messages: Sequence[Message]) -> str:
-    """Return how many messages there are, the last one's text, and a hash of all: roles, authors and contents."""
-    return f"{len(messages)} messages ({_hash(messages)}) up to {messages[-1].text[:60]!r}"
+    """Return how many messages there are, a hash of all (roles, authors, contents), and what a person said last."""
+    return f"{len(messages)} messages ({_hash(messages)}) up to {last_said(messages)!r}"
+
+
+def last_said(messages: Sequence[Message]) -> str:
+    """Return what a person said last, or who speaks as one."""
+    return next((one.text for one in reversed(messages) if one.role == "user" and one.text), "")
 
 
 def _hash(messages: Sequence[Message], *more: Any) -> str:

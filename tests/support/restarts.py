@@ -59,13 +59,13 @@ class _Counted:
 async def _run(client: Client, factory: Factory, message: Any, answers: Answers) -> Observed:
     id = f"restarts-{uuid.uuid4().hex[:8]}"
     store, seen, name = BlobStore("memory://"), Observed(), factory().name
-    async with serving(client, id, factory, store=store, max_cached_workflows=0) as durable:
+    async with serving(client, id, factory, store=store) as durable:
         run = await durable.start(message, id=id)
         assert await _follow_to_pause(run, seen), "the run did not pause"
         given = answers(await pending(run))
     paused = True
     while paused and given:
-        async with serving(client, id, factory, store=store, max_cached_workflows=0):
+        async with serving(client, id, factory, store=store):
             await run.handle.execute_update("respond", _responses(given))
             paused = await _follow_to_pause(run, seen)
             given = answers(await pending(run)) if paused else {}

@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from agent_framework import Workflow
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from temporal_adapter import AgentFrameworkPlugin, BlobStore, DurableRun, DurableWorkflow
@@ -50,6 +52,20 @@ async def until(met: Callable[[], Awaitable[Any]], *, seconds: float = 30.0) -> 
         return answer
 
     return await asyncio.wait_for(ask(), seconds)
+
+
+async def failure_of(run: Any) -> ApplicationError:
+    """Await the failure of a run or Temporal handle; return the error that Temporal has for it.
+
+    Raises:
+        AssertionError: The run did not fail, or was cancelled or terminated.
+    """
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - of any class: the executor's own, where it is known here
+        await run.result()
+    failure = raised.value if isinstance(raised.value, WorkflowFailureError) else raised.value.__cause__
+    assert isinstance(failure, WorkflowFailureError), repr(raised.value)
+    assert isinstance(failure.cause, ApplicationError), repr(failure.cause)
+    return failure.cause
 
 
 async def pending(run: DurableRun, count: int = 1) -> list[Any]:

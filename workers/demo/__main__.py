@@ -36,10 +36,13 @@ async def main() -> int:
         await _perform(interactive)
     except (ConnectionFailed, DevServerError, WorkerFailed) as error:
         return _say(str(error), 1)
-    except WorkflowFailureError as error:
-        return _say(f"the run failed: {error.cause}", 1)
     except Interrupted:
         return 130
+    except Exception as error:
+        failure = error if isinstance(error, WorkflowFailureError) else error.__cause__
+        if not isinstance(failure, WorkflowFailureError):
+            raise
+        return _say(f"the run failed: {failure.cause}", 1)
     return 0
 
 

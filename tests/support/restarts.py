@@ -62,13 +62,16 @@ async def _run(client: Client, factory: Factory, message: Any, answers: Answers)
     async with serving(client, id, factory, store=store) as durable:
         run = await durable.start(message, id=id)
         assert await _follow_to_pause(run, seen), "the run did not pause"
-        given = answers(await pending(run))
+        seen.pauses.append(await pending(run))
+        given = answers(seen.pauses[-1])
     paused = True
     while paused and given:
         async with serving(client, id, factory, store=store):
             await run.handle.execute_update("respond", _responses(given))
             paused = await _follow_to_pause(run, seen)
-            given = answers(await pending(run)) if paused else {}
+            if paused:
+                seen.pauses.append(await pending(run))
+            given = answers(seen.pauses[-1]) if paused else {}
     await (run.handle.terminate("compared up to its pause") if paused else run.handle.result())
     storage = BlobCheckpointStorage(store, workflow=factory(), workflow_id=id)
     seen.checkpoints = await storage.list_checkpoints(workflow_name=name)

@@ -67,13 +67,21 @@ async def runs_elsewhere(
         await context.add_request_info_event(event)
         await context.drain_events()  # whoever runs this shows it
 
+    async def create_checkpoint_if_enabled() -> None:
+        """Leave a storage that the workflow was built with alone: the run's checkpoints are the caller's."""
+
     for event in pending:
         await _add_pending(event)
-    vars(runner)["run_until_convergence"] = run_until_convergence
+    replaced = {
+        "run_until_convergence": run_until_convergence,
+        "create_checkpoint_if_enabled": create_checkpoint_if_enabled,
+    }
+    vars(runner).update(replaced)
     try:
         yield
     finally:
-        del vars(runner)["run_until_convergence"]
+        for name in replaced:
+            del vars(runner)[name]
         runner.state.clear()
         runner.state.commit()
         runner.reset_iteration_count()

@@ -149,9 +149,14 @@ async def test_a_workflow_runs_its_supersteps_by_its_runner_on_that_runners_cont
         for event in ():
             yield event
 
+    async def create_checkpoint_if_enabled() -> None:
+        seen.append("entry checkpoint")
+
     vars(runner)["run_until_convergence"] = run_until_convergence
+    vars(runner)["create_checkpoint_if_enabled"] = create_checkpoint_if_enabled
     await workflow.run("input", client_kwargs={"key": 1})
 
+    assert seen.pop(0) == "entry checkpoint"
     ((messages, state),) = seen
     assert [one.data for one in messages["internal:only"]] == ["input"]
     assert any("client_kwargs" in one for one in state.values())

@@ -1,0 +1,380 @@
+"""Every difference from in-process that `docs/differences.md` lists, and none that it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_framework import (
+    Executor,
+    InMemoryCheckpointStorage,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowEvent,
+    WorkflowExecutor,
+    executor,
+    handler,
+)
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityConfig
+
+from temporal_adapter import ResponseRefused, idempotency_key
+from temporal_adapter.values import EncodeError
+from tests.support.graphs import Add, Report
+from tests.support.running import failure_of, pending, serving
+from tests.support.scripted import Script, asking, asking_beside_work, failing, flaky_between
+
+PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
+LISTED = re.findall(r"\| `(\w+)` \|$", PAGE.read_text(), re.MULTILINE)
+
+TWICE = ActivityConfig(
+    start_to_close_timeout=timedelta(seconds=20),
+    retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=10), maximum_attempts=2),
+)
+
+
+def test_the_page_lists_these_tests_and_no_others() -> None:
+    here = [name.removeprefix("test_") for name in globals() if name.startswith("test_")]
+    assert sorted(LISTED) == sorted(set(here) - {"the_page_lists_these_tests_and_no_others"})
+
+
+def fan_out(name: str, first: Executor, second: Executor, start: Executor | None = None) -> Workflow:
+    start = start or Add("start")
+    return WorkflowBuilder(name=name, start_executor=start).add_fan_out_edges(start, [first, second]).build()
+
+
+# --- what executors can notice ------------------------------------------------------------------------------
+
+
+async def test_siblings_do_not_see_each_others_writes(client: Client, task_queue: str) -> None:
+    def build() -> Workflow:
+        @executor(id="writes")
+        async def writes(value: int, ctx: WorkflowContext[int, str]) -> None:
+            ctx.set_state("key", "written")
+
+        @executor(id="reads")
+        async def reads(value: int, ctx: WorkflowContext[int, str]) -> None:
+            await asyncio.sleep(0)  # in-process, the sibling has its turn here
+            await ctx.yield_output(ctx.get_state("key", "nothing"))
+
+        return fan_out("glimpsing", writes, reads)
+
+    in_process = await build().run(1)
+    async with serving(client, task_queue, build) as durable:
+        on_temporal = await (await durable.start(1)).result()
+
+    assert in_process.get_outputs() == ["written"]
+    assert on_temporal.get_outputs() == ["nothing"]
+
+
+async def test_receivers_have_copies(client: Client, task_queue: str) -> None:
+    def build() -> Workflow:
+        @executor(id="sends")
+        async def sends(value: int, ctx: WorkflowContext[list[int]]) -> None:
+            await ctx.send_message([value])
+
+        @executor(id="changes")
+        async def changes(value: list[int], ctx: WorkflowContext[int]) -> None:
+            value.append(2)
+
+        @executor(id="looks")
+        async def looks(value: list[int], ctx: WorkflowContext[int, Any]) -> None:
+            await ctx.yield_output(list(value))
+
+        return fan_out("sharing", changes, looks, sends)
+
+    in_process = await build().run(1)
+    async with serving(client, task_queue, build) as durable:
+        on_temporal = await (await durable.start(1)).result()
+
+    assert in_process.get_outputs() == [[1, 2]]
+    assert on_temporal.get_outputs() == [[1]]
+
+
+async def test_attributes_travel_and_globals_do_not(client: Client, task_queue: str) -> None:
+    built: list[list[int]] = []  # one list for each graph that was built, as a module of each process would have
+
+    def build() -> Workflow:
+        built.append([])
+        elsewhere = built[-1]
+
+        class Counts(Executor):
+            def __init__(self, id: str) -> None:
+                super().__init__(id=id)
+                self.count = 0
+
+            @handler
+            async def counts(self, value: int, ctx: WorkflowContext[int, Any]) -> None:
+                self.count += 1
+                elsewhere.append(value)
+                await (ctx.send_message(value + 1) if value < 3 else ctx.yield_output((self.count, len(elsewhere))))
+
+        one = Counts("one")
+        return WorkflowBuilder(name="counting", start_executor=one).add_edge(one, one).build()
+
+    in_process = await build().run(1)
+    graphs = len(built)
+    async with serving(client, task_queue, build) as durable:
+        on_temporal = await (await durable.start(1)).result()
+
+    assert in_process.get_outputs() == [(3, 3)]
+    [(count, _)] = on_temporal.get_outputs()
+    assert count == 3
+    assert len(built) > graphs + 2  # the plugin looks at two, and the run had others
+
+
+async def test_what_cannot_be_stored_is_an_error(client: Client, task_queue: str) -> None:
+    build = failing(lambda: None, sends=lambda: 1)
+    assert (await build().run(1)).get_outputs() == []
+    async with serving(client, task_queue, build) as durable:
+        failure = await failure_of(await durable.start(1))
+
+    assert failure.type == "EncodeError"
+    assert "'fails'" in failure.message
+    assert "function" in failure.message
+
+
+async def test_an_attempt_that_failed_runs_again_under_the_same_key(client: Client, task_queue: str) -> None:
+    keys: list[str | None] = []
+
+    def build() -> Workflow:
+        @executor(id="pays")
+        async def pays(value: int, ctx: WorkflowContext[int, str]) -> None:
+            keys.append(idempotency_key())
+            await ctx.yield_output(f"attempt {len(keys)}")
+            if len(keys) == 1:
+                raise ConnectionError("paid, and the answer is lost")
+
+        return WorkflowBuilder(name="paying", start_executor=pays).build()
+
+    async with serving(client, task_queue, build, default_activity_options=TWICE) as durable:
+        result = await (await durable.start(1)).result()
+
+    assert result.get_outputs() == ["attempt 2"]
+    assert keys[0] == keys[1] is not None
+
+
+async def test_an_error_fails_the_run_after_its_attempts(client: Client, task_queue: str) -> None:
+    script = Script()
+    build = flaky_between(script, 9, lambda: ValueError("no"))
+    async with serving(client, task_queue, build, default_activity_options=TWICE) as durable:
+        run = await durable.start(1)
+        with pytest.raises(ValueError, match="no"):
+            await run.result()
+
+    assert script.calls["flaky"] == 2
+
+
+async def test_a_wrapping_executor_runs_again_after_its_sub_workflow(client: Client, task_queue: str) -> None:
+    calls: list[int] = []
+
+    class Wraps(WorkflowExecutor):
+        @handler
+        async def process_workflow(self, input_data: object, ctx: WorkflowContext[Any, Any]) -> None:
+            calls.append(1)
+            await super().process_workflow(input_data, ctx)
+
+    def build() -> Workflow:
+        inner = WorkflowBuilder(name="inner", start_executor=Report("report")).build()
+        wraps = Wraps(inner, id="wraps", allow_direct_output=True)
+        start = Add("start")
+        return WorkflowBuilder(name="wrapping", start_executor=start).add_edge(start, wraps).build()
+
+    await build().run(1)
+    in_process = len(calls)
+    async with serving(client, task_queue, build) as durable:
+        result = await (await durable.start(1)).result()
+
+    assert result.get_outputs() == [("report", 2)]
+    assert (in_process, len(calls) - in_process) == (1, 2)
+
+
+# --- what callers can notice --------------------------------------------------------------------------------
+
+
+async def test_run_scoped_tools_are_refused(client: Client, task_queue: str) -> None:
+    def tool() -> str:
+        return "used"
+
+    async with serving(client, task_queue, asking(Script())) as durable:
+        with pytest.raises(ValueError, match=r"tools.*factory.*function_invocation_kwargs"):
+            await durable.start(1, tools=[tool])
+
+
+async def test_run_kwargs_must_be_storable(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, asking(Script())) as durable:
+        with pytest.raises(EncodeError, match="function_invocation_kwargs"):
+            await durable.start(1, function_invocation_kwargs={"callback": lambda: 1})
+
+
+async def test_a_response_during_a_superstep_is_delivered_at_its_end(client: Client, task_queue: str) -> None:
+    script = Script()
+    script.hold("work")
+    async with serving(client, task_queue, asking_beside_work(script)) as durable:
+        run = await durable.start(1)
+        await script.entered("work")
+        while not (requests := await run.pending_requests()):  # noqa: ASYNC110 - the server can only be looked at
+            await asyncio.sleep(0.02)
+        accepted = await run.respond(requests[0].request_id, True)
+        script.release("work")
+        await run.result()
+        events = [event async for event in run.events()]
+        kinds = [one.kind for one in await run.checkpoints()]
+
+    assert accepted.checkpoint_id is not None
+    assert kinds[:4] == ["entry", "superstep", "superstep", "response"]
+    assert [event.type for event in events].count("started") == 1
+
+
+async def test_a_wrong_response_is_refused(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, asking(Script())) as durable:
+        run = await durable.start(1)
+        [request] = await pending(run)
+        with pytest.raises(ResponseRefused, match="bool"):
+            await run.respond(request.request_id, "perhaps")
+        assert [one.request_id for one in await run.pending_requests()] == [request.request_id]
+        events = [event async for event in _so_far(run)]
+
+    assert "was refused" in events[-1].data
+
+
+async def _so_far(run: Any) -> Any:
+    count = (await run.status()).events
+    async for event in run.events():
+        yield event
+        count -= 1
+        if not count:
+            await run.handle.terminate("seen enough")
+            return
+
+
+async def test_the_builders_checkpoint_storage_is_not_used(client: Client, task_queue: str) -> None:
+    storage = InMemoryCheckpointStorage()
+
+    def build() -> Workflow:
+        start = Add("start")
+        builder = WorkflowBuilder(name="storing", start_executor=start, checkpoint_storage=storage)
+        return builder.add_edge(start, Report("last")).build()
+
+    async with serving(client, task_queue, build) as durable:
+        await (await durable.start(1)).result()
+    assert await storage.list_checkpoint_ids(workflow_name="storing") == []
+
+    await build().run(1)
+    assert len(await storage.list_checkpoint_ids(workflow_name="storing")) == 3
+
+
+# --- what the events show -----------------------------------------------------------------------------------
+
+
+async def test_events_of_a_delivery_come_together(client: Client, task_queue: str) -> None:
+    script = Script()
+
+    def build() -> Workflow:
+        def slow(id: str) -> Executor:
+            @executor(id=id)
+            async def acts(value: int, ctx: WorkflowContext[int, str]) -> None:
+                await ctx.yield_output(f"{id} 1")
+                await script.enter(id)
+                await ctx.yield_output(f"{id} 2")
+
+            return acts
+
+        return fan_out("interleaving", slow("one"), slow("two"))
+
+    script.hold("one")
+    async with serving(client, task_queue, build) as durable:
+        run = await durable.start(1)
+        await script.entered("two")
+        script.release("one")
+        result = await run.result()
+        events = [event.data async for event in run.events() if event.type == "output"]
+
+    assert sorted(map(tuple, (events[:2], events[2:]))) == [("one 1", "one 2"), ("two 1", "two 2")]
+    assert result.get_outputs() == events
+
+
+async def test_a_failed_executor_shows_its_failure_only(client: Client, task_queue: str) -> None:
+    def build() -> Workflow:
+        @executor(id="fails")
+        async def fails(value: int, ctx: WorkflowContext[int, str]) -> None:
+            await ctx.yield_output("half done")
+            raise ValueError("no")
+
+        return WorkflowBuilder(name="failing-late", start_executor=fails).build()
+
+    in_process = [event.type async for event in _until_it_raises(build().run(1, stream=True))]
+    async with serving(client, task_queue, build, default_activity_options=TWICE) as durable:
+        run = await durable.start(1)
+        await failure_of(run)
+        on_temporal = [event.type async for event in run.events()]
+
+    assert in_process == [*on_temporal[:4], "output", *on_temporal[4:]]
+    assert on_temporal[3:6] == ["executor_invoked", "executor_failed", "failed"]
+
+
+async def _until_it_raises(events: Any) -> Any:
+    with contextlib.suppress(ValueError):
+        async for event in events:
+            yield event
+
+
+async def test_an_unfilled_fan_in_is_reported(client: Client, task_queue: str) -> None:
+    def build() -> Workflow:
+        @executor(id="silent")
+        async def silent(value: int, ctx: WorkflowContext[int]) -> None: ...
+
+        start, sends = Add("start"), Add("sends")
+        builder = WorkflowBuilder(name="unfilled", start_executor=start).add_fan_out_edges(start, [sends, silent])
+        return builder.add_fan_in_edges([sends, silent], Report("join")).build()
+
+    async with serving(client, task_queue, build) as durable:
+        run = await durable.start(1)
+        await run.result()
+        warnings = [event.data async for event in run.events() if event.type == "warning"]
+
+    assert warnings == [
+        "Fan-in to executor 'join' never fired: 1 message(s) are buffered, and nothing came from 'silent'."
+    ]
+
+
+async def test_an_exception_that_cannot_be_stored_still_says_what_it_said(client: Client, task_queue: str) -> None:
+    class Holds(Exception):
+        def __init__(self) -> None:
+            super().__init__("out of paper")
+            self.handle = lambda: None
+
+    def build() -> Workflow:
+        @executor(id="reports")
+        async def reports(value: int, ctx: WorkflowContext[int, str]) -> None:
+            await ctx.add_event(WorkflowEvent.error(Holds()))
+
+        return WorkflowBuilder(name="reporting", start_executor=reports).build()
+
+    async with serving(client, task_queue, build) as durable:
+        run = await durable.start(1)
+        await run.result()
+        [error] = [event.data async for event in run.events() if event.type == "error"]
+
+    assert isinstance(error, RuntimeError)
+    assert str(error) == "Holds: out of paper"
+
+
+async def test_a_cancelled_run_says_so(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, asking(Script())) as durable:
+        run = await durable.start(1)
+        await pending(run)
+        await run.handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await run.result()
+        states = [event.state async for event in run.events() if event.type == "status"]
+
+    assert states[-1] is not None
+    assert states[-1].value == "CANCELLED"

@@ -65,6 +65,7 @@ class Dispatch:
                 fan_in=delivery.fan_in,
                 iteration=level.iteration + 1,
                 inline_budget=_inline_budget(level, superstep),
+                beside_others=any(one.executor_id != delivery.executor_id for one in superstep.deliveries),
                 nested=_nested(level, superstep, position),
                 snapshot=None if records and records[-1].snapshot == snapshot else snapshot,
                 records=records,

@@ -15,9 +15,10 @@ from temporal_adapter.wire.names import path_text
 
 from .snapshot import Place, Section
 from .superstep import Superstep, changes_of, events_of, messages_of, route, routing_error
+from .writes import Conflict, merge_writes
 
 _SHOWN_TO_CALLER = ("output", "intermediate", "request_info")
-_DELIVERED: tuple[Section, ...] = ("state", "executors", "attributes")
+_DELIVERED: tuple[Section, ...] = ("executors", "attributes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +142,12 @@ class Level:
             self.requests[event.request.request_id] = event.request
             self.put("requests", event.request.request_id, event.request)
 
-    def close_superstep(self, superstep: Superstep) -> list[wire.Event]:
-        """Merge the outcomes of all deliveries, in delivery order; return their events."""
+    def close_superstep(self, superstep: Superstep) -> tuple[list[wire.Event], list[Conflict]]:
+        """Merge the outcomes of all deliveries, in delivery order; return their events, and writes that were lost."""
         events: list[wire.Event] = []
+        written, conflicts = merge_writes(superstep)
+        for key, value in written.items():
+            self.put("state", key, value)
         for delivery, result in superstep.outcomes():
             changes = changes_of(delivery.executor_id, result)
             for section in _DELIVERED:
@@ -155,7 +159,7 @@ class Level:
             self.shown.extend(event for event in events if event.type in _SHOWN_TO_CALLER)
         self._count(self.iteration + 1)
         self.superstep = None
-        return events
+        return events, conflicts
 
     def undo_superstep(self) -> None:
         """Go back to what the superstep under way found."""

@@ -250,7 +250,12 @@ class Engine:
 
     def _end_superstep(self, level: Level) -> None:
         superstep = level.under_way
-        events = level.close_superstep(superstep)
+        events, conflicts = level.close_superstep(superstep)
+        for conflict in conflicts:
+            self.journal.warn(
+                f"Executors {conflict.loser!r} and {conflict.winner!r} both changed the state {conflict.key!r} in one "
+                f"superstep, neither seeing the other's change: that of {conflict.winner!r} counts."
+            )
         if level is not self._root:
             self._begin_superstep(level)
             return

@@ -87,7 +87,8 @@ def merged(under: wire.Changes, over: wire.Changes) -> wire.Changes:
 def _weight(value: Any) -> int:
     """Roughly, the bytes an entry takes in JSON."""
     if isinstance(value, wire.Value):
-        return value.size if value.ref is None else _REFERENCE_SIZE
+        own = value.size if value.ref is None else _REFERENCE_SIZE
+        return own + sum(map(_weight, value.patches))
     if isinstance(value, list):
         return sum(_REFERENCE_SIZE + _weight(message.data) for message in value)  # pyright: ignore
     if isinstance(value, wire.Request):

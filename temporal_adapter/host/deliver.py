@@ -70,7 +70,7 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
         except Called as called:
             call = await call_of(called, graph.children[data.executor_id], writer)
             return wire.DeliveryResult(call=call, records=records, at=now())
-        result = await _result(graph, given.executor_id, context, state, writer)
+        result = await _result(graph, data, context, state, writer)
         own: wire.CommitOutcome | None = None
         if data.own is not None and (records is None or records.base is not None):
             record = _own_record(data, snapshot, result)
@@ -138,22 +138,25 @@ def _classify(workflow: Workflow, executor_id: str) -> Any:
 
 
 async def _result(
-    graph: BuiltGraph, executor_id: str, context: InProcRunnerContext, state: SharedState, writer: Writer
+    graph: BuiltGraph, data: wire.DeliveryInput, context: InProcRunnerContext, state: SharedState, writer: Writer
 ) -> wire.DeliveryResult:
     table = ResultTable(graph.codec)
     sent = [message for messages in (await context.drain_messages()).values() for message in messages]
     messages = [await _sent(graph, table, position, message) for position, message in enumerate(sent)]
     drained: list[WorkflowEvent[Any]] = await context.drain_events()
     events = await result_events(drained, table, writer)
-    written: dict[str, int | None] = {key: table.add(encoded) for key, encoded in state.written().items()}
+    encoded_state = state.written()
+    written: dict[str, int | None] = {key: table.add(encoded) for key, encoded in encoded_state.items()}
     written.update(dict.fromkeys(state.deleted()))
-    saved = await _saved(graph, executor_id)
-    attributes = graph.attributes[executor_id].changes()
+    patches = state.patches(encoded_state) if data.beside_others else {}
+    saved = await _saved(graph, data.executor_id)
+    attributes = graph.attributes[data.executor_id].changes()
     executor_state = None if saved is None else table.index(saved, "on_checkpoint_save()")
     return wire.DeliveryResult(
         messages=messages,
         events=events,
         state=written,
+        patches={key: None if patch is None else table.add(patch) for key, patch in patches.items()},
         executor_state=executor_state,
         attributes=None if attributes is None else table.add(attributes),
         at=now(),

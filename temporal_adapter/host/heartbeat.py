@@ -90,7 +90,7 @@ class Heart:
                 pulses = list(self._pulses)
             blocked = [pulse for pulse in pulses if pulse.silence > _PATIENCE * pulse.interval]
             for pulse in blocked:
-                with contextlib.suppress(AttributeError):  # the worker has stopped since
+                with contextlib.suppress(Exception):  # such as that the worker has stopped since
                     pulse.record()
             if blocked and not warned:
                 logger.warning(_BLOCKED, max(pulse.silence for pulse in blocked))

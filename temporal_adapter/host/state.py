@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
+from temporal_adapter import wire
 from temporal_adapter.maf import State
 from temporal_adapter.values import Codec
 
@@ -54,10 +55,37 @@ class SharedState(State):
         self._values = _Committed(encoded, codec)
         self._committed = self._values  # pyright: ignore[reportIncompatibleVariableOverride, reportAttributeAccessIssue]
         self._codec = codec
+        self._before = encoded
+        self._read: set[str] = set()
+        self._written_unread: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a copy of a value."""
+        self._read.add(key)
+        return super().get(key, default)
+
+    def has(self, key: str) -> bool:
+        """Return whether there is a value."""
+        self._read.add(key)
+        return super().has(key)
+
+    def set(self, key: str, value: Any) -> None:
+        """Set a value, as a copy."""
+        if key not in self._read:
+            self._written_unread.add(key)
+        super().set(key, value)
 
     def export_state(self) -> dict[str, Any]:
         """Return a copy of the committed state, decoded."""
         return {key: self.get(key) for key in self._values}
+
+    def patches(self, written: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what changed in each key that was read before it was written: a patch, or None if it has none."""
+        return {
+            key: wire.patch_between(self._before.get(key, wire.ABSENT), encoded)
+            for key, encoded in written.items()
+            if key not in self._written_unread
+        }
 
     def written(self) -> dict[str, Any]:
         """Commit, and return what was set, in tagged JSON.

@@ -94,6 +94,12 @@ class ValueStore:
         Raises:
             StoreError: As `get`; or the value is neither inline nor a reference.
         """
+        encoded = await self._unpatched(value)
+        for patch in value.patches:
+            encoded = wire.patched(encoded, await self.resolve(patch))
+        return encoded
+
+    async def _unpatched(self, value: wire.Value) -> Any:
         if value.ref is not None:
             return await self.get(value.ref)
         if value.inline is msgspec.UNSET:

@@ -9,21 +9,26 @@ Left out of the comparison is what neither side promises:
   taken back on Temporal. Of a superstep that failed, it is compared who failed, with what, and what that executor did
   before.
 - Temporal warns of a fan-in that never fired; MAF's own runner says nothing of it.
+- What fan-ins have buffered is compared whatever order their sources are listed in; what each source sent is in order.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from agent_framework import (
     WorkflowCheckpoint,
+    WorkflowErrorDetails,
     WorkflowEvent,
     WorkflowEventSource,
     WorkflowMessage,
     WorkflowRunState,
 )
+
+from temporal_adapter.maf import EDGE_STATE_KEY, FAN_IN_BUFFER_KEY
 
 from .comparing import SIDES, first_difference
 from .observed import Observed
@@ -134,13 +139,19 @@ def _outputs(events: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, lis
 
 
 def _event(event: WorkflowEvent[Any], names: Mapping[str, str]) -> dict[str, Any]:
-    told: dict[str, Any] = {"type": event.type, "origin": event.origin, "data": event.data}
+    told: dict[str, Any] = {"type": event.type, "origin": event.origin, "data": _untraced(event.data)}
     if event.type == "request_info":
         told["request"] = names.get(event.request_id, event.request_id)
         told["types"] = [event.request_type, event.response_type]
-    for name in ("executor_id", "iteration", "state", "details"):
+    told["details"] = _untraced(event.details)
+    for name in ("executor_id", "iteration", "state"):
         told[name] = getattr(event, name)
     return told
+
+
+def _untraced(value: Any) -> Any:
+    """Leave out the stack of an error, which has each side's own frames."""
+    return dataclasses.replace(value, traceback=None) if isinstance(value, WorkflowErrorDetails) else value
 
 
 # --- requests -----------------------------------------------------------------------------------------------
@@ -186,7 +197,7 @@ def _lineage_told(seen: Observed) -> list[Any]:
                 source: [_message(message, names) for message in checkpoint.messages[source]]
                 for source in sorted(checkpoint.messages)
             },
-            "state": {key: _state(checkpoint.state[key], names) for key in sorted(checkpoint.state)},
+            "state": _shared_state(checkpoint.state, names),
             "requests": _requests(checkpoint.pending_request_info_events, names),
             "metadata": checkpoint.metadata,
         }
@@ -213,10 +224,20 @@ def _sub_workflow(checkpoint: WorkflowCheckpoint, names: Mapping[str, str]) -> d
         "parent": checkpoint.previous_checkpoint_id,
         "iteration": checkpoint.iteration_count,
         "messages": _state(checkpoint.messages, names),
-        "state": {key: _state(one, names) for key, one in checkpoint.state.items()},
+        "state": _shared_state(checkpoint.state, names),
         "requests": [_event(one, names) for one in checkpoint.pending_request_info_events.values()],
         "metadata": checkpoint.metadata,
     }
+
+
+def _shared_state(state: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    told = {key: _state(state[key], names) for key in sorted(state)}
+    if EDGE_STATE_KEY in told:
+        told[EDGE_STATE_KEY] = {
+            edge: {source: buffered[FAN_IN_BUFFER_KEY][source] for source in sorted(buffered[FAN_IN_BUFFER_KEY])}
+            for edge, buffered in sorted(told[EDGE_STATE_KEY].items())
+        }
+    return told
 
 
 def _state(value: Any, names: Mapping[str, str]) -> Any:

@@ -25,7 +25,7 @@ from typing_extensions import NotRequired, Required, TypeAliasType
 
 from .errors import DecodeError, EncodeError
 
-MAF_PACKAGES = ("agent_framework", "agent_framework_orchestrations")
+MAF_PACKAGES = ("agent_framework", "agent_framework_orchestrations", "agent_framework_declarative")
 
 _MAX_TYPE_DEPTH = 32
 _ANY = "typing:Any"

@@ -9,6 +9,7 @@ refuses a newer version than its own with an error that says so.
 """
 
 from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
+from .patches import ABSENT, patch_between, patched
 from .responses import check_depth, parse_responses
 from .schema import SCHEMA_VERSION, WireError, digest, dump, fingerprint, load, replace, to_bytes
 from .shapes import (
@@ -53,6 +54,7 @@ from .shapes import (
 )
 
 __all__ = [
+    "ABSENT",
     "SCHEMA_VERSION",
     "Base",
     "Call",
@@ -103,6 +105,8 @@ __all__ = [
     "fingerprint",
     "load",
     "parse_responses",
+    "patch_between",
+    "patched",
     "replace",
     "to_bytes",
 ]

@@ -25,6 +25,7 @@ class Value(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     inline: Any | UnsetType = UNSET
     ref: str | None = None  # SHA-256 of the JSON text, the blob's name
     size: int  # of the JSON text
+    patches: list[Value] = []  # to apply to it, in order: what executors of one superstep added to one value
 
 
 # --- messages, requests, events -----------------------------------------------------------------------------
@@ -244,6 +245,7 @@ class DeliveryInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     fan_in: str | None = None  # the batch's fan-in
     iteration: int  # of the superstep, counted from 1
     inline_budget: int  # bytes of values that the result may hold inline
+    beside_others: bool = False  # other executors run in the same superstep, and may write the same state
     nested: Nested | None = None  # for an executor that wraps a sub-workflow
     snapshot: Snapshot | None = None  # of the executor's own workflow; absent: that of the last of `records`
     records: list[CheckpointRecord] = []  # checkpoints to write before the executor runs
@@ -293,6 +295,7 @@ class DeliveryResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     messages: list[SentMessage] = []
     events: list[ResultEvent] = []
     state: dict[str, int | None] = {}
+    patches: dict[str, int | None] = {}  # of keys that were read, then written: the change, or None if it has no patch
     executor_state: int | None = None  # None: unchanged
     attributes: int | None = None  # None: unchanged
     at: str

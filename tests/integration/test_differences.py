@@ -63,15 +63,22 @@ async def test_siblings_do_not_see_each_others_writes(client: Client, task_queue
         async def reads(value: int, ctx: WorkflowContext[int, str]) -> None:
             await asyncio.sleep(0)  # in-process, the sibling has its turn here
             await ctx.yield_output(ctx.get_state("key", "nothing"))
+            ctx.set_state("key", ctx.get_state("key", "") + "!")
 
         return fan_out("glimpsing", writes, reads)
 
     in_process = await build().run(1)
     async with serving(client, task_queue, build) as durable:
-        on_temporal = await (await durable.start(1)).result()
+        run = await durable.start(1)
+        on_temporal = await run.result()
+        warnings = [event.data async for event in run.events() if event.type == "warning"]
 
     assert in_process.get_outputs() == ["written"]
     assert on_temporal.get_outputs() == ["nothing"]
+    assert warnings == [
+        "Executors 'writes' and 'reads' both changed the state 'key' in one superstep, neither seeing the other's "
+        "change: that of 'reads' counts."
+    ]
 
 
 async def test_receivers_have_copies(client: Client, task_queue: str) -> None:

@@ -61,17 +61,12 @@ async def _run(client: Client, factory: Factory, message: Any, answers: Answers)
     store, seen, name = BlobStore("memory://"), Observed(), factory().name
     async with serving(client, id, factory, store=store) as durable:
         run = await durable.start(message, id=id)
-        assert await _follow_to_pause(run, seen), "the run did not pause"
-        seen.pauses.append(await pending(run))
-        given = answers(seen.pauses[-1])
-    paused = True
-    while paused and given:
+        paused = await _follow_to_pause(run, seen)
+    assert paused, "the run did not pause"
+    while paused and (given := answers(seen.pauses[-1])):
         async with serving(client, id, factory, store=store):
             await run.handle.execute_update("respond", _responses(given))
             paused = await _follow_to_pause(run, seen)
-            if paused:
-                seen.pauses.append(await pending(run))
-            given = answers(seen.pauses[-1]) if paused else {}
     await (run.handle.terminate("compared up to its pause") if paused else run.handle.result())
     storage = BlobCheckpointStorage(store, workflow=factory(), workflow_id=id)
     seen.checkpoints = await storage.list_checkpoints(workflow_name=name)
@@ -83,9 +78,10 @@ def _responses(given: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 async def _follow_to_pause(run: DurableRun, seen: Observed) -> bool:
-    """Collect events until the run pauses (True) or ends (False)."""
+    """Collect events, and the requests, until the run pauses (True) or ends (False)."""
     async for event in run.events(len(seen.events)):
         seen.events.append(event)
         if event.type == "status" and event.state is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS:
+            seen.pauses.append(await pending(run))
             return True
     return False

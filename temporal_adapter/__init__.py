@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .checkpoints import BlobCheckpointStorage
     from .client import (
         Accepted,
+        AttemptAbandoned,
         CheckpointInfo,
         DurableRun,
         DurableWorkflow,
@@ -38,6 +39,7 @@ _HOMES = {
     "checkpoints": ("BlobCheckpointStorage",),
     "client": (
         "Accepted",
+        "AttemptAbandoned",
         "CheckpointInfo",
         "DurableRun",
         "DurableWorkflow",
@@ -62,6 +64,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Accepted",
     "AgentFrameworkPlugin",
+    "AttemptAbandoned",
     "BlobCheckpointStorage",
     "BlobStore",
     "CheckpointInfo",

@@ -51,6 +51,7 @@ with workflow.unsafe.imports_passed_through():
         Seeded,
         Stamp,
     )
+    from temporal_adapter.stream_log import StreamLog, asks_for_stream
     from temporal_adapter.wire.names import (
         RESPONSE_REFUSED,
         RETRY_REFUSED,
@@ -95,7 +96,9 @@ ResultT = TypeVar("ResultT", wire.SeedResult, wire.DeliveryResult, wire.RespondR
 class AgentFrameworkRun:
     """One run: the engine, the activities under way, and the doors for people and services."""
 
-    def __init__(self) -> None:
+    @workflow.init
+    def __init__(self, message: Any = None, options: Any = None) -> None:
+        self._stream = StreamLog() if asks_for_stream(options) else None
         info = workflow.info()
         self._name = info.workflow_type
         # Of what history has recorded last. `workflow.now()` will not do: just after a local activity it is another in
@@ -128,7 +131,12 @@ class AgentFrameworkRun:
 
     def _concluded(self) -> bool:
         """Whether the run is over and everybody who waits for an answer has it."""
-        return self._conclusion is not None and workflow.all_handlers_finished()
+        return self._conclusion is not None and self._nobody_waits()
+
+    def _nobody_waits(self) -> bool:
+        if self._stream is not None:
+            self._stream.close()
+        return workflow.all_handlers_finished()
 
     async def _cancel(self) -> None:
         """Stop the executors; give checkpoints that are not yet in the blob store a moment to get there."""
@@ -137,7 +145,7 @@ class AgentFrameworkRun:
         self._stop_deliveries()
 
         def stopped() -> bool:  # deliveries are over at once, unless the user's options say to wait for the executors
-            return self._engine.phase is Phase.ENDED and not self._deliveries and workflow.all_handlers_finished()
+            return self._engine.phase is Phase.ENDED and not self._deliveries and self._nobody_waits()
 
         over = self._take_facts_until(stopped)
         with contextlib.suppress(asyncio.TimeoutError):
@@ -154,7 +162,7 @@ class AgentFrameworkRun:
                 raise
             failure = failure_of(error)
             self._engine.abort(failure)
-            await self._take_facts_until(workflow.all_handlers_finished)
+            await self._take_facts_until(self._nobody_waits)
             raise as_application_error(failure) from error
         self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
 
@@ -211,10 +219,13 @@ class AgentFrameworkRun:
         path = [*decision.input.path, decision.input.executor_id]
         activity_type = executor_activity_type(self._name, path)
         config = _activity_config(activity_type)
+        data = decision.input
+        if self._stream is not None and not data.path:  # MAF runs a sub-workflow without streaming
+            data = wire.replace(data, stream=self._stream.room(len(self._deliveries)))
         try:
             result = await self._despite_trouble(
                 f"Executor {'/'.join(path)!r}",
-                lambda: self._activity(activity_type, decision.input, config),
+                lambda: self._activity(activity_type, data, config),
             )
         except FailureError as error:
             if is_cancelled_exception(error) and self._engine.phase is not Phase.RUNNING:
@@ -428,7 +439,7 @@ def workflow_type(name: str) -> type[AgentFrameworkRun]:
     run = types.FunctionType(template.__code__, template.__globals__, "run", template.__defaults__)
     run.__qualname__ = f"{class_name}.run"  # Temporal takes a local-looking name for a local class
     run.__module__ = __name__
-    run.__annotations__ = {"message": Any, "options": Any, "return": Any}
+    run.__annotations__ = dict(template.__annotations__)  # as those of __init__, which Temporal compares
     namespace = {"__module__": __name__, "__qualname__": class_name, "__doc__": f"The MAF workflow {name!r}."}
     cls = type(class_name, (AgentFrameworkRun,), {**namespace, "run": workflow.run(run)})
     return workflow.defn(name=name)(cls)

@@ -7,10 +7,12 @@ has loaded those types, and as plain JSON where it has not.
 
 from .errors import NoWorker, ResponseRefused, RetryRefused, RunNotFound, UnknownWorkflow, ValueUnavailable
 from .run import Accepted, CheckpointInfo, DurableRun, FailedExecutor, RunStatus
+from .streaming import AttemptAbandoned
 from .workflow import DurableWorkflow
 
 __all__ = [
     "Accepted",
+    "AttemptAbandoned",
     "CheckpointInfo",
     "DurableRun",
     "DurableWorkflow",

@@ -55,17 +55,33 @@ class EventReader:
             iteration=event.iteration,
         )
 
+    async def each(self, event: wire.Event) -> list[wire.Event]:
+        """Return the events that one stands for: as many as its value holds, or itself."""
+        if event.data is None or event.data.many is None:
+            return [event]
+        objects: list[Any] = await self._reader.raw(event.data)
+        return [wire.replace(event, data=_inline(one)) for one in objects]
+
     async def request(self, request: wire.Request) -> WorkflowEvent[Any]:
         """Return a MAF `request_info` event with its typed payload."""
         return await self._reader.request(request)
 
     async def _data(self, event: wire.Event) -> Any:
         if event.items is not None:
-            return [await self._reader.value(item) for item in event.items]
+            return [one for item in event.items for one in await self._objects(item)]
         if event.data is not None:
             return await self._reader.value(event.data)
         # MAF gives `executor_failed` its details as data too.
         return _details(event.details) if event.type == "executor_failed" and event.details is not None else None
+
+    async def _objects(self, item: wire.Value) -> list[Any]:
+        if item.many is None:
+            return [await self._reader.value(item)]
+        return [await self._reader.value(_inline(one)) for one in await self._reader.raw(item)]
+
+
+def _inline(encoded: Any) -> wire.Value:
+    return wire.Value(inline=encoded, size=0)
 
 
 def run_result(events: list[WorkflowEvent[Any]]) -> WorkflowRunResult:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
 from typing import Any, cast
 
 from agent_framework import WorkflowEvent, WorkflowRunResult, WorkflowRunState
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
+from temporalio.client import (
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+)
 from temporalio.common import QueryRejectCondition
 
 from temporal_adapter import wire
@@ -20,10 +25,12 @@ from temporal_adapter.values import to_plain_json
 from .errors import NoWorker, explained, not_registered, says_not_registered
 from .raising import raised_again
 from .reading import EventReader, run_result
+from .streaming import LiveMerge, read_live
 
 logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = (0.05, 0.5)  # between looks for new events: at first, and at most
+_STREAM_SECONDS = (0.05, 0.2)  # between looks for what a run streams: after news, and at most
 _STUCK_SECONDS = 2.0  # between looks whether a run waits for a worker that knows it
 
 
@@ -116,7 +123,10 @@ class DurableRun:
             if raised is None:
                 raise
             raise raised from error
-        events = await self._all_events() if result.events is None else result.events
+        if result.events is None:
+            events, _ = await self._events_up_to_now(0)
+        else:
+            events = [one for event in result.events for one in await self._reader.each(event)]
         return run_result([await self._reader.event(event) for event in events])
 
     async def status(self) -> RunStatus:
@@ -219,25 +229,86 @@ class DurableRun:
         while True:
             closed = await self._is_closed()  # before the look, so that nothing comes after the last one
             try:
-                page = wire.load(wire.EventLog, await self._query("events", offset))
+                events, ended = await self._page(offset)
             except NoWorker as error:
                 logger.warning("%s", error)
                 continue
-            for event in page.events:
+            for event in events:
                 yield await self._reader.event(event)
-            offset += len(page.events)
-            if page.ended or (closed and not page.events):
+            offset += len(events)
+            if ended or (closed and not events):
                 return
-            pause = _POLL_SECONDS[0] if page.events else min(2 * pause, _POLL_SECONDS[1])
+            pause = _POLL_SECONDS[0] if events else min(2 * pause, _POLL_SECONDS[1])
             await asyncio.sleep(pause)
 
-    async def _all_events(self) -> Sequence[wire.Event]:
+    async def stream(self) -> AsyncIterator[WorkflowEvent[Any]]:
+        """Yield the run's events while they happen: what `Workflow.run(message, stream=True)` yields in-process.
+
+        For a run started with `stream=True`; of another, the events are the same as by `events`. It begins with all
+        events so far, follows the run across pauses, and ends with it. Any number of subscribers may come, go and
+        come again; the run does not notice.
+
+        Each executor's events come in their order, each once, among those of executors that run beside it in any
+        order. Those of an executor that still works (its updates, above all) are an early view: they count once its
+        `executor_completed` has come. When its attempt fails or is lost, `AttemptAbandoned` comes instead, with the
+        events that are void, and the next attempt's follow. Without the void ones, and `AttemptAbandoned` itself, the
+        sequence holds exactly what `events` does.
+
+        Costs no history: it asks by query, some ten times a second. While no worker serves the task queue it waits,
+        and logs a warning. A subscriber that comes too late for the first of an executor's updates, or a run that has
+        used up the history set aside for live batches, sees that executor's events when it has ended.
+
+        Raises:
+            RunNotFound: There is no such run.
+            UnknownWorkflow: The run waits for a worker that has its workflow.
+        """
+        merge = LiveMerge(self._reader.event)
+        offset, live_offset, pause = 0, 0, _STREAM_SECONDS[0]
+        while True:
+            closed = pause == _STREAM_SECONDS[1] and await self._is_closed()
+            try:
+                batches, next_live_offset = await self._live(live_offset)
+                events, ended = await self._events_up_to_now(offset)
+            except NoWorker as error:
+                logger.warning("%s", error)
+                continue
+            offset, live_offset = offset + len(events), next_live_offset
+            for event in events:
+                async for shown in merge.durable(event):
+                    yield shown
+            if ended or (closed and not events):
+                for abandoned in merge.close():
+                    yield abandoned
+                return
+            for batch in batches:
+                async for shown in merge.live(batch):
+                    yield shown
+            pause = _STREAM_SECONDS[0] if events or batches else min(2 * pause, _STREAM_SECONDS[1])
+            await asyncio.sleep(pause)
+
+    async def _live(self, offset: int | None) -> tuple[list[wire.LiveBatch], int | None]:
+        """Return live batches and the offset of the next; None for a run that does not stream."""
+        if offset is None:
+            return [], None
+        try:
+            with self._explained():
+                return await self._unless_stuck(read_live(self.handle, offset))
+        except WorkflowQueryFailedError:
+            return [], None
+
+    async def _events_up_to_now(self, offset: int) -> tuple[list[wire.Event], bool]:
+        """Return all events from an offset on, and whether none will follow."""
         events: list[wire.Event] = []
         while True:
-            page = wire.load(wire.EventLog, await self._query("events", len(events)))
-            events += page.events
-            if page.ended or not page.events:
-                return events
+            more, ended = await self._page(offset + len(events))
+            events += more
+            if ended or not more:
+                return events, ended
+
+    async def _page(self, offset: int) -> tuple[list[wire.Event], bool]:
+        """Return some events from an offset on, none at the end, and whether none will follow."""
+        page = wire.load(wire.EventLog, await self._query("events", offset))
+        return [one for event in page.events for one in await self._reader.each(event)][page.skip :], page.ended
 
     async def _is_closed(self) -> bool:
         with self._explained():

@@ -46,6 +46,7 @@ class DurableWorkflow:
         self,
         message: Any,
         *,
+        stream: bool = False,
         id: str | None = None,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
@@ -58,6 +59,8 @@ class DurableWorkflow:
         Args:
             message: The input of the start executor: an object of a type it accepts, or JSON that can be coerced to
                 one.
+            stream: Whether the run streams, as in MAF's `Workflow.run(stream=True)`: agents answer in updates, and
+                `DurableRun.stream` shows events while executors work. It costs the run history.
             id: The workflow id; one is made if absent.
             function_invocation_kwargs: For tool invocations of agents, as in MAF's `Workflow.run`: for all agents, or
                 by executor id, or a `WorkflowInvocationKwargs`. They travel with the run, so they must be encodable.
@@ -83,6 +86,7 @@ class DurableWorkflow:
             function_invocation_kwargs=self._encoded("function_invocation_kwargs", function_invocation_kwargs),
             client_kwargs=self._encoded("client_kwargs", client_kwargs),
             on_failure=on_failure,
+            stream=stream,
         )
         handle = await self._client.start_workflow(
             self._name,

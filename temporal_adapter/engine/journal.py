@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,10 +21,17 @@ _EVENT_FRAME = 200  # bytes of an event around its payload, roughly
 
 
 class Journal:
-    """Events, appended only."""
+    """Events, appended only.
+
+    Attributes:
+        events: The shapes, of which one may stand for many events.
+        length: How many events these are.
+    """
 
     def __init__(self) -> None:
         self.events: list[wire.Event] = []
+        self.length = 0
+        self._offsets: list[int] = []  # of the first event of each shape
         self.state = "STARTED"
         self._outputs: list[wire.Value | None] = []
         self._announced_requests = False  # since the run last went on
@@ -36,7 +44,7 @@ class Journal:
 
     def emit(self, event: wire.Event) -> None:
         """Append an event; the first request since `begin` also changes the status."""
-        self.events.append(event)
+        self._append(event)
         if event.type == "request_info" and not self._announced_requests:
             self._announced_requests = True
             self.status("IN_PROGRESS_PENDING_REQUESTS")
@@ -44,22 +52,27 @@ class Journal:
     def status(self, state: str) -> None:
         """Append a status event."""
         self.state = state
-        self.events.append(wire.Event(type="status", state=state))
+        self._append(wire.Event(type="status", state=state))
 
     def superstep(self, type: str, iteration: int) -> None:
         """Append `superstep_started` or `superstep_completed`."""
         # MAF creates these outside its framework-origin block, so their origin is EXECUTOR.
-        self.events.append(wire.Event(type=type, origin="EXECUTOR", iteration=iteration))
+        self._append(wire.Event(type=type, origin="EXECUTOR", iteration=iteration))
 
     def warn(self, text: str) -> None:
         """Append a `warning` event."""
         data = wire.Value(inline=text, size=len(text) + 2)
-        self.events.append(wire.Event(type="warning", data=data))
+        self._append(wire.Event(type="warning", data=data))
 
     def fail(self, details: wire.ErrorDetails) -> None:
         """Append `failed` and the status FAILED."""
-        self.events.append(wire.Event(type="failed", details=details))
+        self._append(wire.Event(type="failed", details=details))
         self.status("FAILED")
+
+    def _append(self, event: wire.Event) -> None:
+        self._offsets.append(self.length)
+        self.events.append(event)
+        self.length += _count(event)
 
     def merge(self, events: Iterable[wire.Event]) -> None:
         """Keep the outputs of a delivery: in delivery order, whichever executor was first to finish."""
@@ -82,16 +95,26 @@ class Journal:
         Raises:
             ValueError: The offset is negative or beyond the last event.
         """
-        if not 0 <= offset <= len(self.events):
-            raise ValueError(f"offset {offset} is outside the run's events; it has 0 to {len(self.events)}.")
+        if not 0 <= offset <= self.length:
+            raise ValueError(f"offset {offset} is outside the run's events; it has 0 to {self.length}.")
+        first = bisect_right(self._offsets, offset) - 1 if offset < self.length else len(self.events)
         size = 0
         page: list[wire.Event] = []
-        for event in self.events[offset : offset + EVENTS_PER_PAGE]:
+        for event in self.events[first : first + EVENTS_PER_PAGE]:
             size += weight(event)
             if page and size > _PAGE_BYTES:
                 break
             page.append(event)
-        return wire.EventLog(offset=offset, events=page, ended=ended and offset + len(page) == len(self.events))
+        return wire.EventLog(
+            offset=offset,
+            events=page,
+            ended=ended and first + len(page) == len(self.events),
+            skip=offset - self._offsets[first] if page else 0,
+        )
+
+
+def _count(event: wire.Event) -> int:
+    return 1 if event.data is None else event.data.many or 1
 
 
 def weight(event: wire.Event) -> int:
@@ -103,16 +126,21 @@ def weight(event: wire.Event) -> int:
 
 
 def _readable(values: list[wire.Value | None]) -> list[Any]:
-    """Return outputs as plain JSON. What is in the store is named; what would be too much in all is only counted."""
+    """Return outputs as plain JSON. What is in the store is named; what is too much in all is only counted."""
     readable: list[Any] = []
     size = 0
     for value in values:
         if value is None:
             readable.append(None)
-        elif value.ref is not None:
-            readable.append({"ref": value.ref, "size": value.size})
+            continue
+        size += 0 if value.ref is not None else value.size
+        many = {} if value.many is None else {"many": value.many}
+        if value.ref is not None:
+            readable.append({"ref": value.ref, "size": value.size, **many})
+        elif size > RESULT_OUTPUTS_LIMIT:
+            readable.append({"see": "query events", "size": value.size, **many})
+        elif value.many is not None:
+            readable.extend(plain(value.inline))
         else:
-            size += value.size
-            fits = size <= RESULT_OUTPUTS_LIMIT
-            readable.append(plain(value.inline) if fits else {"see": "query events", "size": value.size})
+            readable.append(plain(value.inline))
     return readable

@@ -131,7 +131,7 @@ class Engine:
             iteration=self._root.iteration,
             pending_requests=len(self.pending_requests()),
             checkpoint_id=self.lineage.head,
-            events=len(self.journal.events),
+            events=self.journal.length,
             unmirrored_checkpoints=self.lineage.unmirrored,
             mirror_error=self.lineage.mirror_error,
             failed_executors=list(self._dispatch.failed()),

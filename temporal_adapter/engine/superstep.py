@@ -170,7 +170,7 @@ def events_of(delivery: Delivery, result: wire.DeliveryResult) -> Iterator[wire.
     """Yield the events of a delivery; the input of `executor_invoked` is the delivery's own."""
     for event in result.events:
         if event.type == "executor_invoked" and event.origin == "FRAMEWORK":
-            yield invoked(delivery)
+            yield wire.replace(invoked(delivery), attempt=result.attempt)
         else:
             yield wire.Event(
                 type=event.type,

@@ -26,7 +26,7 @@ from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.store import overlay
 from temporal_adapter.wire.names import path_text
 
-from . import mirror
+from . import live, mirror
 from .context import Host, Stores, now
 from .heartbeat import check_wanted
 from .nested import call_of, calls_recorded
@@ -66,7 +66,8 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
         writer = Writer(graph.codec, stores.values, inline_budget=data.inline_budget)
         try:
             with idempotent_under(f"{activity.info().workflow_id}/{data.key}/{data.executor_id}"):
-                context = await _execute(graph, given, state, data.nested, reader)
+                async with live.context(data, graph.codec, stores.values) as context:
+                    await _execute(graph, given, state, context, data.nested, reader)
         except Called as called:
             call = await call_of(called, graph.children[data.executor_id], writer)
             return wire.DeliveryResult(call=call, records=records, at=now())
@@ -75,7 +76,7 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
         if data.own is not None and (records is None or records.base is not None):
             record = _own_record(data, snapshot, result)
             own = await mirror.write(stores.checkpoints, description, [record], mirror.own_rank())
-        return wire.replace(result, records=records, own=own)
+        return wire.replace(result, records=records, own=own, attempt=live.attempt(data))
 
 
 async def _entries(stores: Stores, snapshot: wire.Snapshot, path: list[str]) -> wire.SnapshotEntries:
@@ -112,9 +113,13 @@ async def _input(graph: BuiltGraph, data: wire.DeliveryInput, reader: Reader) ->
 
 
 async def _execute(
-    graph: BuiltGraph, given: _Input, state: SharedState, nested: wire.Nested | None, reader: Reader
-) -> InProcRunnerContext:
-    context = InProcRunnerContext()
+    graph: BuiltGraph,
+    given: _Input,
+    state: SharedState,
+    context: InProcRunnerContext,
+    nested: wire.Nested | None,
+    reader: Reader,
+) -> None:
     context.set_yield_output_classifier(lambda executor_id: _classify(graph.workflow, executor_id))
     async with AsyncExitStack() as stack:
         if nested is not None:
@@ -128,7 +133,6 @@ async def _execute(
             source_span_ids=given.message.source_span_ids,
         )
     check_wanted()  # before anything of it reaches the store
-    return context
 
 
 def _classify(workflow: Workflow, executor_id: str) -> Any:
@@ -144,7 +148,7 @@ async def _result(
     sent = [message for messages in (await context.drain_messages()).values() for message in messages]
     messages = [await _sent(graph, table, position, message) for position, message in enumerate(sent)]
     drained: list[WorkflowEvent[Any]] = await context.drain_events()
-    events = await result_events(drained, table, writer)
+    events = await result_events(drained, table, writer, strips=context.is_streaming())
     encoded_state = state.written()
     written: dict[str, int | None] = {key: table.add(encoded) for key, encoded in encoded_state.items()}
     written.update(dict.fromkeys(state.deleted()))
@@ -160,11 +164,15 @@ async def _result(
         executor_state=executor_state,
         attributes=None if attributes is None else table.add(attributes),
         at=now(),
-        values=[
-            await (writer.readable(encoded) if place in table.outputs and not graph.path else writer.raw(encoded))
-            for place, encoded in enumerate(table.encoded)
-        ],
+        values=[await _value(table, place, writer, readable=not graph.path) for place in range(len(table.encoded))],
     )
+
+
+async def _value(table: ResultTable, place: int, writer: Writer, *, readable: bool) -> wire.Value:
+    encoded = table.encoded[place]
+    if place in table.many:
+        return wire.replace(await writer.raw(encoded), many=table.many[place])
+    return await (writer.readable(encoded) if readable and place in table.outputs else writer.raw(encoded))
 
 
 async def _sent(graph: BuiltGraph, table: ResultTable, position: int, message: WorkflowMessage) -> wire.SentMessage:

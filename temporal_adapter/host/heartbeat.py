@@ -7,7 +7,8 @@ cancelled: its run was cancelled or failed, or it timed out and another attempt 
 
 They come from the worker's event loop. User code may block that, by a synchronous call in an async handler. In-process
 that does no harm, and here it must not look like a dead worker, neither for the attempt that blocks nor for the others
-on the loop; so meanwhile they come from a thread. Only native code that keeps the interpreter lock stops both.
+at work on the loop; so meanwhile they come from a thread. Native code that keeps the interpreter lock stops both, and
+an attempt that the worker was given while its loop was blocked has not begun: it is given again after its timeout.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any, cast
 
 from agent_framework import WorkflowErrorDetails, WorkflowEvent, WorkflowEventSource
@@ -11,15 +12,27 @@ from temporal_adapter import wire
 from temporal_adapter.payload import Writer
 from temporal_adapter.values import Codec, EncodeError
 
+_STRIP = 16
+"""From how many on consecutive yields of a streaming run are one value: history must not grow by an agent's every
+word, nor the blob store by an object for each."""
+
 
 class ResultTable:
-    """Encoded values of one result, each kept once: a message is also in `executor_completed`, an output too."""
+    """Encoded values of one result, each kept once: a message is also in `executor_completed`, an output too.
+
+    Attributes:
+        encoded: The values, in order of their places.
+        outputs: Places of values that are outputs of the run.
+        many: Of strips, by place, how many objects each holds.
+    """
 
     def __init__(self, codec: Codec) -> None:
         self.encoded: list[Any] = []
+        self.outputs: set[int] = set()
+        self.many: dict[int, int] = {}
         self._codec = codec
-        self.outputs: set[int] = set()  # places of values that are outputs of the run
         self._index: dict[str, int] = {}
+        self._strips: list[tuple[int, list[Any]]] = []  # place and objects, in order
 
     def index(self, obj: Any, path: str) -> int:
         """Return the place of an object; `path` names it in errors.
@@ -37,12 +50,60 @@ class ResultTable:
             self.encoded.append(encoded)
         return self._index[digest]
 
+    def strip(self, objects: Iterable[Any], path: str) -> int:
+        """Return the place of a new value that holds all these objects."""
+        encoded = [self._codec.encode(obj, f"{path}[{position}]") for position, obj in enumerate(objects)]
+        place = len(self.encoded)
+        self.encoded.append(encoded)
+        self.many[place] = len(encoded)
+        self._strips.append((place, encoded))
+        return place
+
+    def items(self, objects: Sequence[Any], path: str) -> list[int]:
+        """Return the places of objects; those that are strips already, in that order, are at these places."""
+        encoded = [self._codec.encode(obj, f"{path}[{position}]") for position, obj in enumerate(objects)]
+        places: list[int] = []
+        position = 0
+        for place, strip in [*self._strips, (-1, [])]:
+            start = _find(encoded, strip, position) if strip else len(encoded)
+            if start is not None:
+                places += [self.add(one) for one in encoded[position:start]]
+                places += [place] if strip else []
+                position = start + len(strip)
+        return places
+
+
+def _find(encoded: list[Any], strip: list[Any], position: int) -> int | None:
+    """Return where a strip's objects are among others, from a position on."""
+    for start in range(position, len(encoded) - len(strip) + 1):
+        if encoded[start] == strip[0] and encoded[start : start + len(strip)] == strip:
+            return start
+    return None
+
 
 async def result_events(
-    events: Sequence[WorkflowEvent[Any]], table: ResultTable, writer: Writer
+    events: Sequence[WorkflowEvent[Any]], table: ResultTable, writer: Writer, *, strips: bool = False
 ) -> list[wire.ResultEvent]:
-    """Return the events as shapes, in order."""
-    return [await _result_event(event, table, writer) for event in events]
+    """Return the events as shapes, in order; with strips, one shape may stand for many yields."""
+    shapes: list[wire.ResultEvent] = []
+    for kind, group in groupby(events, _kind):
+        alike = list(group)
+        if strips and kind is not None and len(alike) >= _STRIP:
+            shapes.append(_strip_event(alike, table))
+        else:
+            shapes += [await _result_event(event, table, writer) for event in alike]
+    return shapes
+
+
+def _kind(event: WorkflowEvent[Any]) -> tuple[str, str | None] | None:
+    """Return what events that may share a strip have in common: yields of one executor."""
+    return (event.type, event.executor_id) if event.type in ("output", "intermediate") else None
+
+
+def _strip_event(events: Sequence[WorkflowEvent[Any]], table: ResultTable) -> wire.ResultEvent:
+    first = events[0]
+    place = table.strip((event.data for event in events), f"{first.type} events")
+    return wire.ResultEvent(type=first.type, origin=first.origin.value, data=place, executor_id=first.executor_id)
 
 
 async def _result_event(event: WorkflowEvent[Any], table: ResultTable, writer: Writer) -> wire.ResultEvent:
@@ -66,7 +127,7 @@ def _payload(event: WorkflowEvent[Any], table: ResultTable) -> tuple[int | None,
         return None, None  # known otherwise: the request, the details, the delivery's input
     if event.type == "executor_completed":
         data = cast("list[Any]", event.data)
-        return None, [table.index(item, f"{path}[{position}]") for position, item in enumerate(data)]
+        return None, table.items(data, path)
     try:
         place = table.index(event.data, path)
     except EncodeError:

@@ -18,7 +18,7 @@ async def run_in_process(
 ) -> Observed:
     """Run a graph with MAF's own runner; its checkpoints go to MAF's storage."""
     workflow, storage, seen = factory(), storage or InMemoryCheckpointStorage(), Observed()
-    await _go_on(workflow, seen, storage, script, {"message": script.message})
+    await _go_on(workflow, seen, storage, script, {"message": script.message, **script.kwargs()})
     seen.checkpoints = lineage(await storage.list_checkpoints(workflow_name=workflow.name))
     return seen
 
@@ -33,7 +33,8 @@ async def resume_in_process(
 
 
 async def _go_on(workflow: Workflow, seen: Observed, storage: Any, script: Script, start: dict[str, Any]) -> None:
-    run_unstreamed(workflow)  # only a stream shows the events of a run that fails
+    if not script.stream:
+        run_unstreamed(workflow)  # only a stream shows the events of a run that fails
     requests: dict[str, WorkflowEvent[Any]] = {}
     while True:
         try:

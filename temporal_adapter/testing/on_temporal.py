@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
 
@@ -32,21 +33,30 @@ _LOOK_SECONDS = 0.02  # between looks whether all checkpoints of a pause are in 
 _ONCE = ActivityConfig(start_to_close_timeout=timedelta(minutes=5), retry_policy=RetryPolicy(maximum_attempts=1))
 
 
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Where a worker runs that has some graphs: a client with its plugin, its task queue and its blob store."""
+
+    client: Client
+    task_queue: str
+    store: BlobStore
+
+
 @asynccontextmanager
 async def worker(
     client: Client,
-    factory: Callable[[], Workflow],
+    factories: Sequence[Callable[[], Workflow]],
     *,
     store: BlobStore | None = None,
     max_cached_workflows: int = 1000,
     types: Iterable[type] = (),
     allow_pickle: bool = True,
-) -> AsyncGenerator[DurableWorkflow, None]:
-    """A worker that has the graph runs while the block is open, on a task queue of its own.
+) -> AsyncGenerator[Serving, None]:
+    """A worker that has the graphs runs while the block is open, on a task queue of its own.
 
     Args:
         client: A Temporal client without the plugin.
-        factory: Builds the graph.
+        factories: Build the graphs.
         store: The blob store; one in memory by default.
         max_cached_workflows: As for Temporal's `Worker`.
         types: As for `AgentFrameworkPlugin`.
@@ -54,7 +64,7 @@ async def worker(
     """
     store = store or BlobStore("memory://")
     plugin = AgentFrameworkPlugin(
-        [factory],
+        factories,
         checkpoint_store=store,
         default_activity_options=_ONCE,
         types=types,
@@ -63,7 +73,7 @@ async def worker(
     attached = Client(**cast("Any", {**client.config(), "plugins": [plugin]}))
     task_queue = f"conformance-{uuid.uuid4().hex[:8]}"
     async with Worker(attached, task_queue=task_queue, max_cached_workflows=max_cached_workflows):
-        yield DurableWorkflow(attached, factory().name, task_queue=task_queue, checkpoint_store=store)
+        yield Serving(attached, task_queue, store)
 
 
 async def run_on_temporal(
@@ -88,12 +98,25 @@ async def run_on_temporal(
     Raises:
         UnfitForComparison: An answer of the script was refused; says why.
     """
-    store, seen = store or BlobStore("memory://"), Observed()
-    async with worker(client, factory, store=store, **worker_options) as durable:
-        run = await durable.start(script.message, id=id or f"conformance-{uuid.uuid4().hex[:8]}")
-        await _follow(run, script, seen)
-        storage = BlobCheckpointStorage(store, workflow=factory(), namespace=client.namespace, workflow_id=run.id)
-        seen.checkpoints = await storage.list_checkpoints(workflow_name=factory().name)
+    async with worker(client, [factory], store=store, **worker_options) as serving:
+        return await observe(serving, factory, script, id=id)
+
+
+async def observe(
+    serving: Serving, factory: Callable[[], Workflow], script: Script, *, id: str | None = None
+) -> Observed:
+    """Run a graph on a worker that has it, and read its checkpoints from the blob store.
+
+    Raises:
+        UnfitForComparison: An answer of the script was refused; says why.
+    """
+    workflow, client, seen = factory(), serving.client, Observed()
+    durable = DurableWorkflow(client, workflow.name, task_queue=serving.task_queue, checkpoint_store=serving.store)
+    id = id or f"conformance-{uuid.uuid4().hex[:8]}"
+    run = await durable.start(script.message, stream=script.stream, id=id, **script.kwargs())
+    await _follow(run, script, seen)
+    storage = BlobCheckpointStorage(serving.store, workflow=workflow, namespace=client.namespace, workflow_id=id)
+    seen.checkpoints = await storage.list_checkpoints(workflow_name=workflow.name)
     return seen
 
 

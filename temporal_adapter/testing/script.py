@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_framework import WorkflowEvent
+from agent_framework import WorkflowEvent, WorkflowInvocationKwargs
 
 Answers = Callable[[Sequence[WorkflowEvent[Any]]], Mapping[str, Any]]
 """Given the pending requests at a pause, the responses to give now, by request id. None given: the run stays paused."""
@@ -27,10 +27,21 @@ class Script:
             pause, and returns the responses to give now by request id; it must choose by what the requests say, since
             request ids that MAF makes differ from run to run. What has no answer stays pending, and a run that gets no
             answer is compared up to its pause.
+        function_invocation_kwargs: As for MAF's `Workflow.run`.
+        client_kwargs: As for MAF's `Workflow.run`.
+        stream: Whether agents answer in updates, as in MAF's `Workflow.run(stream=True)`, or in one piece.
     """
 
     message: Any
     answers: Mapping[str, Any] | Answers | None = None
+    function_invocation_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None = None
+    client_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None = None
+    stream: bool = False
+
+    def kwargs(self) -> dict[str, Any]:
+        """Return the run kwargs there are, by name."""
+        given = {"function_invocation_kwargs": self.function_invocation_kwargs, "client_kwargs": self.client_kwargs}
+        return {name: kwargs for name, kwargs in given.items() if kwargs is not None}
 
     def responses(self, requests: Sequence[WorkflowEvent[Any]]) -> dict[str, Any]:
         """Return what to respond at a pause, by request id.

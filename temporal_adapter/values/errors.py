@@ -9,18 +9,22 @@ class EncodeError(ValueError):
     """An object that cannot be stored.
 
     Attributes:
-        segments: The way to it from the object that was given, such as `[".items", "[3]", ".client"]`.
-        problem: What is wrong and what to do, a sentence that starts in lower case.
+        segments: The way to it from the object that was given, such as `(".items", "[3]", ".client")`.
     """
+
+    segments: tuple[str, ...] = ()  # of the class, since a client raises a worker's error again without its `__init__`
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
-        self.problem = problem
-        self.segments: list[str] = []
+
+    @property
+    def problem(self) -> str:
+        """What is wrong and what to do, a sentence that starts in lower case."""
+        return str(self.args[0])
 
     def within(self, segment: str) -> None:
         """Note that the object was found at `segment` of a larger one. Called while the error travels outwards."""
-        self.segments.insert(0, segment)
+        self.segments = (segment, *self.segments)
 
     @property
     def path(self) -> str:

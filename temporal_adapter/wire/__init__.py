@@ -8,6 +8,7 @@ A shape is read for ever. A change that an older release could not read raises `
 refuses a newer version than its own with an error that says so.
 """
 
+from .live import LiveBatch
 from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
 from .patches import ABSENT, patch_between, patched
 from .responses import check_depth, parse_responses
@@ -32,6 +33,7 @@ from .shapes import (
     FanIn,
     Graph,
     Judgement,
+    LiveRoom,
     Message,
     Nested,
     PendingRequest,
@@ -76,6 +78,8 @@ __all__ = [
     "Graph",
     "IndexEntry",
     "Judgement",
+    "LiveBatch",
+    "LiveRoom",
     "Manifest",
     "Message",
     "Nested",

@@ -29,6 +29,17 @@ RETRY_REFUSED = "RetryRefused"
 NOT_REGISTERED = "is not registered on this worker"
 """What Temporal's SDK says of a workflow or activity type that a worker does not have."""
 
+STREAM_TOPIC = "events"
+"""Topic of the live batches in a run's stream (`temporalio.contrib.workflow_streams`)."""
+
+STREAM_ENCODING = b"json/zlib"
+"""Encoding of a live batch's payload: JSON text, compressed by zlib."""
+
+STREAM_PUBLISH = "__temporal_workflow_stream_publish"
+STREAM_POLL = "__temporal_workflow_stream_poll"
+STREAM_OFFSET = "__temporal_workflow_stream_offset"
+"""Names of the signal and queries of `temporalio.contrib.workflow_streams`: its protocol, without public constants."""
+
 Service = Literal["seed", "respond", "commit"]
 
 _ESCAPES = str.maketrans({"%": "%25", "/": "%2F", ":": "%3A"})

@@ -26,6 +26,7 @@ class Value(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     ref: str | None = None  # SHA-256 of the JSON text, the blob's name
     size: int  # of the JSON text
     patches: list[Value] = []  # to apply to it, in order: what executors of one superstep added to one value
+    many: int | None = None  # of a streaming run: this many objects in one list; an event of it stands for as many
 
 
 # --- messages, requests, events -----------------------------------------------------------------------------
@@ -113,6 +114,7 @@ class Event(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     state: str | None = None
     details: ErrorDetails | None = None
     request: Request | None = None
+    attempt: str | None = None  # of a streaming run's `executor_invoked`: rank of the attempt that counts
 
 
 # --- graph --------------------------------------------------------------------------------------------------
@@ -207,6 +209,14 @@ class StartOptions(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     function_invocation_kwargs: Any = None  # as MAF's Workflow.run takes them
     client_kwargs: Any = None
     on_failure: Literal["fail", "wait"] | None = None  # of an executor; absent: as the worker is configured
+    stream: bool = False  # executors see a streaming run, and their events can be followed while they work
+
+
+class LiveRoom(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """What a delivery may add to history for those who follow it live."""
+
+    batches: int
+    bytes: int
 
 
 class SeedInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -250,6 +260,7 @@ class DeliveryInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     snapshot: Snapshot | None = None  # of the executor's own workflow; absent: that of the last of `records`
     records: list[CheckpointRecord] = []  # checkpoints to write before the executor runs
     own: CheckpointHeader | None = None  # the checkpoint this delivery's outcome makes, to write after it ran
+    stream: LiveRoom | None = None  # the run streams
 
 
 class SentMessage(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -301,6 +312,7 @@ class DeliveryResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     at: str
     records: CommitOutcome | None = None
     own: CommitOutcome | None = None
+    attempt: str | None = None  # rank of the attempt, in a streaming run
 
 
 class Response(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -380,11 +392,12 @@ class RunStatus(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class EventLog(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """A page of events; the next one starts at `offset + len(events)`."""
+    """A page of events. The next starts after them; an event whose value is `many` counts as many."""
 
     offset: int
     events: list[Event]
     ended: bool  # no event follows the last of this page
+    skip: int = 0  # the first event stands for many, and so many of these come before the offset
 
 
 class RunResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):

@@ -163,6 +163,21 @@ class _List(Executor):
         await ctx.yield_output(len(values))
 
 
+async def test_run_kwargs_are_given_to_both_runs(client: Client) -> None:
+    script = Script(
+        1,
+        {"left": True, "right": True},
+        function_invocation_kwargs={"tenant": "a"},
+        client_kwargs={"join": {"seed": 7}},
+    )
+
+    in_process, on_temporal = await assert_same_as_in_process(ask_twice, script, client=client)
+
+    for seen in (in_process, on_temporal):
+        assert "'tenant': 'a'" in repr(seen.checkpoints[-1].state)
+        assert "'seed': 7" in repr(seen.checkpoints[-1].state)
+
+
 # --- graphs that do not -------------------------------------------------------------------------------------
 
 

@@ -32,7 +32,7 @@ Factory = Callable[[], Workflow]
 
 
 async def assert_same(
-    client: Client, factory: Factory, message: Any, *, answers: Answers | None = None
+    client: Client, factory: Factory, message: Any, *, answers: Answers | None = None, stream: bool = False
 ) -> tuple[Observed, Observed]:
     """Assert that a run on Temporal does what a run in-process does; return both.
 
@@ -41,12 +41,14 @@ async def assert_same(
         factory: Builds the graph. Its executors must be deterministic.
         message: The input.
         answers: Answers requests. Without it, the runs are compared up to their first pause.
+        stream: Whether agents answer in updates.
 
     Raises:
         AssertionError: They differ; the message names the first difference.
     """
-    expected = await run_in_process(factory, message, answers)
-    actual = await run_on_temporal(client, factory, message, answers)
+    script = Script(message, answers, stream=stream)
+    expected = await in_process.run_in_process(factory, script)
+    actual = await on_temporal.run_on_temporal(client, factory, script)
     difference = difference_of(expected, actual)
     assert difference is None, difference
     return expected, actual

@@ -11,7 +11,7 @@ from agent_framework_orchestrations import HandoffAgentUserRequest, HandoffBuild
 from temporalio.client import Client
 
 from tests.support import chat
-from tests.support.differential import assert_same
+from tests.support.differential import Observed, assert_same
 from tests.support.restarts import assert_survives_restarts
 from tests.support.reviews import Requests
 
@@ -24,7 +24,7 @@ def refund(order: str) -> str:
 
 def triages(messages: Sequence[Message]) -> chat.Answer:
     """Hand over to who can help, or ask."""
-    wish = _last_wish(messages)
+    wish = chat.last_said(messages)
     if chat.results(messages):
         return f"triage is done: {chat.digest(messages)}"
     if "money" in wish:
@@ -39,20 +39,16 @@ def refunds(messages: Sequence[Message]) -> chat.Answer:
     done = chat.results(messages)
     if done:
         return f"refunds says {done}: {chat.digest(messages)}"
-    if "money" in _last_wish(messages):
-        return chat.call(messages, "refund", order=_last_wish(messages).split()[-1])
+    if "money" in chat.last_said(messages):
+        return chat.call(messages, "refund", order=chat.last_said(messages).split()[-1])
     return chat.call(messages, "handoff_to_triage")
 
 
 def orders(messages: Sequence[Message]) -> chat.Answer:
     """Tell about a parcel; hand money matters over."""
-    if "money" in _last_wish(messages):
+    if "money" in chat.last_said(messages):
         return chat.call(messages, "handoff_to_refunds")
     return f"orders says the parcel comes: {chat.digest(messages)}"
-
-
-def _last_wish(messages: Sequence[Message]) -> str:
-    return next((one.text for one in reversed(messages) if one.role == "user" and one.text), "")
 
 
 def _agents(**options: Any) -> list[Agent]:
@@ -99,11 +95,13 @@ def pair() -> Workflow:
 def autonomous() -> Workflow:
     """Agents that go on by themselves for some turns before they ask."""
     builder = _desk(_agents(), "autonomous")
-    return builder.with_autonomous_mode(prompts={"orders": "Go on."}, turn_limits={"orders": 2, "triage": 1}).build()
+    return builder.with_autonomous_mode(
+        prompts={"orders": "Go on."}, turn_limits={"orders": 2, "triage": 1, "refunds": 0}
+    ).build()
 
 
 def customer(approves: bool) -> Callable[[Requests], Mapping[str, Any]]:
-    """Return a person who answers what an agent says, lets money be refunded or not, and ends with nothing more."""
+    """Return a person who answers what agents say; lets money be refunded and says goodbye, or does neither."""
 
     def answer(requests: Requests) -> Mapping[str, Any]:
         return {one.request_id: _answer(one, approves) for one in requests}
@@ -115,27 +113,43 @@ def _answer(request: WorkflowEvent[Any], approves: bool) -> Any:
     if isinstance(request.data, Content):
         return request.data.to_function_approval_response(approved=approves)
     said = request.data.agent_response.messages[-1].text
-    reply = next((reply for heard, reply in _REPLIES.items() if heard in said), None)
-    return HandoffAgentUserRequest.terminate() if reply is None else HandoffAgentUserRequest.create_response(reply)
+    for heard, reply in _REPLIES.items():
+        if f"up to {heard!r}" in said:
+            return HandoffAgentUserRequest.create_response(reply)
+    return HandoffAgentUserRequest.create_response("goodbye") if approves else HandoffAgentUserRequest.terminate()
 
 
 _REPLIES = {
-    "up to 'Hello.'": "I want money for 7",
-    "up to 'I want money for 7'": "And my parcel",
-    "up to 'And my parcel'": "More money for 8",
+    "Hello.": "I want money for 7",
+    "User did not respond. Continue assisting autonomously.": "I want money for 7",
+    "I want money for 7": "And my parcel",
+    "And my parcel": "More money for 8",
+    "Go on.": "More money for 8",
 }
 
 GRAPHS = [desk, desk_with_triage_first, desk_with_a_history_provider, pair, autonomous]
 
 
-@pytest.mark.parametrize("approves", [True, False])
-@pytest.mark.parametrize("build", GRAPHS)
-async def test_a_handoff_does_the_same_as_in_process(client: Client, build: Any, approves: bool) -> None:
-    _, run = await assert_same(client, build, "Hello.", answers=customer(approves))
+def handoffs(run: Observed) -> list[tuple[str, str]]:
+    """Return who handed over to whom."""
+    return [(event.data.source, event.data.target) for event in run.events if event.type == "handoff_sent"]
 
-    for o in run.events: print(o.type, o.executor_id or o.data if o.type!="output" else [ (m.author_name, m.text, [c.name for c in m.contents]) for m in o.data.messages])
+
+@pytest.mark.parametrize("build", GRAPHS)
+async def test_a_handoff_does_the_same_as_in_process(client: Client, build: Any) -> None:
+    _, run = await assert_same(client, build, "Hello.", answers=customer(approves=True))
+
+    assert ("triage", "refunds") in handoffs(run)
+
+
+async def test_a_handoff_whose_function_call_is_rejected_does_the_same_as_in_process(client: Client) -> None:
+    _, run = await assert_same(client, desk, "Hello.", answers=customer(approves=False))
+
+    assert any("rejected" in one.text for one in run.outputs)
 
 
 @pytest.mark.parametrize("build", GRAPHS)
 async def test_a_handoff_that_waits_for_a_person_goes_on_with_new_workers(client: Client, build: Any) -> None:
     run = await assert_survives_restarts(client, build, "Hello.", answers=customer(approves=True))
+
+    assert ("triage", "refunds") in handoffs(run)

@@ -12,7 +12,7 @@ def value(inline: object) -> wire.Value:
 
 
 def superstep(*writes: tuple[str, object, object]) -> Superstep:
-    """Return a superstep whose deliveries wrote the key `k`: executor, value, patch; no patch at all if it is "unread"."""
+    """Return a superstep whose deliveries wrote the key `k`: executor, value, patch ("unread" where there is none)."""
     made = Superstep([Delivery(executor, [], []) for executor, _, _ in writes])
     for position, (_, written, patch) in enumerate(writes):
         made.results[position] = wire.DeliveryResult(

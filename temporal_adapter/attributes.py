@@ -1,8 +1,4 @@
-"""Executors' attributes: as they were when the graph was built, and what a handler changed of them.
-
-Two uses. Before a pooled graph serves again, the attributes of executors that ran are put back, so that nothing leaks
-between attempts, runs or tenants. And for an executor that overrides neither checkpoint hook, what its handler changed
-travels with the run.
+"""What handlers changed of executors' attributes: where an executor has no checkpoint hooks, it travels with the run.
 
 An attribute that the codec cannot encode (a client, a lock, a model) is kept by identity. If a handler of an executor
 without hooks rebinds or visibly changes such an attribute, that is an error: the change could not travel.
@@ -10,13 +6,13 @@ without hooks rebinds or visibly changes such an attribute, that is an error: th
 
 from __future__ import annotations
 
-import copy
 import pickle
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from agent_framework import Executor, WorkflowContext, handler
+from agent_framework import Executor, SupportsAgentRun, WorkflowContext, handler
 
 from temporal_adapter.values import Codec, EncodeError
 
@@ -31,7 +27,8 @@ class _Plain(Executor):
         """Do nothing."""
 
 
-_FRAMEWORK_ATTRIBUTES = frozenset(vars(_Plain(id="plain")))
+FRAMEWORK_ATTRIBUTES = frozenset(vars(_Plain(id="plain")))
+"""Names of executors' attributes that are MAF's own affair."""
 
 
 def overrides_hooks(executor: Executor) -> bool:
@@ -47,9 +44,9 @@ def overrides_hooks(executor: Executor) -> bool:
 class _Built:
     """An attribute when built."""
 
-    value: Any  # a copy, if it can be encoded; otherwise the object itself
+    value: Any
     encoded: Any = None
-    opaque: bool = False
+    opaque: bool = False  # it cannot be encoded
     pickled: bytes | None = None  # of an opaque object, to notice that it was changed in place
 
 
@@ -60,19 +57,16 @@ class Attributes:
         self._executor = executor
         self._codec = codec
         self._travels = not overrides_hooks(executor)
+        self._restored = False
         self._built = {
             name: self._capture(name, value)
             for name, value in vars(executor).items()
-            if name not in _FRAMEWORK_ATTRIBUTES
+            if self._travels and name not in FRAMEWORK_ATTRIBUTES
         }
 
-    def put_back(self) -> None:
-        """Make the attributes what they were when built."""
-        present = vars(self._executor)
-        for name in [name for name in present if name not in _FRAMEWORK_ATTRIBUTES and name not in self._built]:
-            del present[name]
-        for name, built in self._built.items():
-            present[name] = built.value if built.opaque else copy.deepcopy(built.value)
+    def forget(self) -> None:
+        """Another attempt begins, on attributes as they were when built."""
+        self._restored = False
 
     def restore(self, recorded: Any) -> None:
         """Set the changes that `changes` returned in an earlier activity."""
@@ -81,6 +75,7 @@ class Attributes:
             present.pop(name, None)
         for name, encoded in recorded["changed"].items():
             present[name] = self._codec.decode(encoded)
+        self._restored = True
 
     def changes(self) -> Any:
         """Return what differs from when built, in tagged JSON; None if nothing does, or if hooks carry the state.
@@ -90,7 +85,7 @@ class Attributes:
         """
         if not self._travels:
             return None
-        present = {name: value for name, value in vars(self._executor).items() if name not in _FRAMEWORK_ATTRIBUTES}
+        present = {name: value for name, value in vars(self._executor).items() if name not in FRAMEWORK_ATTRIBUTES}
         changed: dict[str, Any] = {}
         for name, value in present.items():
             built = self._built.get(name)
@@ -101,23 +96,14 @@ class Attributes:
             if built is None or built.opaque or encoded != built.encoded:
                 changed[name] = encoded
         deleted = [name for name in self._built if name not in present]
-        return {"changed": changed, "deleted": deleted} if changed or deleted else None
+        # What was recorded before holds until something else is: also where all is as built again.
+        return {"changed": changed, "deleted": deleted} if changed or deleted or self._restored else None
 
     def _capture(self, name: str, value: Any) -> _Built:
-        if isinstance(value, _UNCHANGING):
-            # Shared as it is; encoded only where a change would have to be told from it.
-            return _Built(value, self._encoded_or_none(name, value))
         try:
-            encoded = self._codec.encode(value, name)  # first: a client that cannot travel is not copied either
-            return _Built(copy.deepcopy(value), encoded)
-        except Exception:  # neither the codec nor copy can take it: a client, a lock, a model
-            return _Built(value, opaque=True, pickled=_pickled(value) if self._travels else None)
-
-    def _encoded_or_none(self, name: str, value: Any) -> Any:
-        try:
-            return self._codec.encode(value, name)
-        except EncodeError:
-            return None
+            return _Built(value, self._codec.encode(value, name))
+        except EncodeError:  # a client, a lock, a model
+            return _Built(value, opaque=True, pickled=None if _holds_agents(value) else _pickled(value))
 
     def _check_opaque(self, name: str, built: _Built) -> None:
         if built.pickled is not None and _pickled(built.value) != built.pickled:
@@ -126,6 +112,13 @@ class Attributes:
                 "to travel with the run. Override on_checkpoint_save and on_checkpoint_restore to carry it, or "
                 "register its type with agent_framework.register_checkpoint_type."
             )
+
+
+def _holds_agents(value: Any) -> bool:
+    """Whether a value is an agent, or holds agents: they change when they first run, and their sessions travel."""
+    if isinstance(value, Mapping):
+        return any(map(_holds_agents, cast("Mapping[Any, Any]", value).values()))
+    return isinstance(value, SupportsAgentRun)
 
 
 def _pickled(value: Any) -> bytes | None:

@@ -6,18 +6,22 @@ A graph whose attempt ended badly is dropped; one whose attempt ended well is pu
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
+from typing import Any
 
 from agent_framework import Executor, Workflow, WorkflowExecutor
 from agent_framework.observability import OBSERVABILITY_SETTINGS
 
 from temporal_adapter import wire
-from temporal_adapter.attributes import Attributes
+from temporal_adapter.attributes import FRAMEWORK_ATTRIBUTES, Attributes
+from temporal_adapter.pristine import Pristine
 from temporal_adapter.routing import Router
 from temporal_adapter.values import Codec, graph_codec
 
+_UNNAMED = uuid.UUID("1f0f3c2e-6c1b-4f6e-9f67-0f2b9b6d1f7e")  # namespace of the names of sub-workflows without one
 _IDLE_GRAPHS = 32  # a bound on memory, above what one worker usually runs at a time for one workflow
 
 
@@ -60,11 +64,18 @@ class BuiltGraph:
             graph = graph.children[executor_id]
         return graph
 
+    def remember(self, **rules: Any) -> Pristine:
+        """Remember the graph's objects as they are now; `rules` are further arguments of `Pristine`."""
+        executors = [executor for graph in self.with_children() for executor in graph.workflow.executors.values()]
+        self._pristine = Pristine(executors, FRAMEWORK_ATTRIBUTES, **rules)
+        return self._pristine
+
     def put_back(self) -> None:
-        """Make every executor's attributes what they were when built."""
+        """Make the graph's objects what they were when remembered."""
+        self._pristine.put_back()
         for graph in self.with_children():
             for attributes in graph.attributes.values():
-                attributes.put_back()
+                attributes.forget()
 
     @cached_property
     def input_codec(self) -> Codec:
@@ -88,7 +99,7 @@ class BuiltGraph:
     def description(self) -> wire.Graph:
         """Return what a run records of its graph when it starts."""
         return wire.Graph(
-            name=self.workflow.name,
+            name=_stable_name(self.workflow),
             signature=self.workflow.graph_signature_hash,
             start_executor_id=self.workflow.start_executor_id,
             executors=list(self.workflow.executors),
@@ -97,6 +108,13 @@ class BuiltGraph:
             fan_ins=self.router.fan_ins,
             children={key: child.description() for key, child in self.children.items()},
         )
+
+
+def _stable_name(workflow: Workflow) -> str:
+    """Return a workflow's name. One that was given none has, with MAF, another name each time it is built."""
+    if not workflow.name.startswith("WorkflowBuilder-"):
+        return workflow.name
+    return f"WorkflowBuilder-{uuid.uuid5(_UNNAMED, workflow.graph_signature_hash)}"
 
 
 class GraphPool:
@@ -109,11 +127,26 @@ class GraphPool:
         self._types = tuple(types)
         self._allow_pickle = allow_pickle
         self._idle: list[BuiltGraph] = []
+        self._own = [getattr(getattr(factory, "func", factory), "__module__", "")]  # func: of a functools.partial
+        self._shared: list[Any] | None = None
 
     def build(self) -> BuiltGraph:
         """Build a graph. It is pristine: executors have states of their own, such as an agent's new session."""
+        if self._shared is None:
+            self._shared = self._shared_by_builds()
+        graph = self._built()
+        graph.remember(own=self._own, shared=self._shared)
+        return graph
+
+    def _built(self) -> BuiltGraph:
         workflow = self._factory()
         return BuiltGraph(workflow, graph_codec(workflow, self._types, self._allow_pickle))
+
+    def _shared_by_builds(self) -> list[Any]:
+        """Return the objects that two builds have in common: they belong to the process."""
+        first, second = (self._built().remember(own=self._own).objects for _ in range(2))
+        known = {id(one) for one in first}
+        return [one for one in second if id(one) in known]
 
     @asynccontextmanager
     async def borrow(self, *, fresh: bool = False) -> AsyncGenerator[BuiltGraph, None]:

@@ -1,8 +1,8 @@
 """Says where two object trees first differ, in words a person can act on. Knows nothing of workflows.
 
 Objects of any class can be compared: what has no equality of its own is taken apart into its attributes. Types count
-(`1` is not `1.0`, nor `True`), and so does the order of a dict's keys. UUIDs, and the ids that MAF makes of them for
-function calls, may differ, if they differ alike throughout.
+(`1` is not `1.0`, nor `True`), and so does the order of a dict's keys. UUIDs, and what MAF makes of them (ids of
+function calls, names of workflows that were given none), may differ, if they differ alike throughout.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 _SCALARS = (type(None), bool, int, float, complex, str, bytes)
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|af-call-[0-9a-f]{32}")
+_UUID = re.compile(r"(WorkflowBuilder-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|af-call-[0-9a-f]{32}")
 _SHORT = 300  # characters of a value that a message may hold
 
 SIDES = ("in-process", "on Temporal")
@@ -64,6 +64,7 @@ class _Comparison:
         return self._uuids.setdefault(expected, actual) == actual
 
     def _of_mappings(self, expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str) -> Iterator[str]:
+        expected = self._with_ids_of(actual, expected)
         for key in expected:
             if key not in actual:
                 yield f"{path}: key {key!r} is {self._left} only, with {_short(expected[key])}"
@@ -74,6 +75,13 @@ class _Comparison:
             yield from self.differences(expected[key], actual[key], f"{path}[{key!r}]")
         if list(expected) != list(actual):
             yield f"{path}: keys are in order {list(expected)} {self._left}, and {list(actual)} {self._right}"
+
+    def _with_ids_of(self, actual: Mapping[Any, Any], expected: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """Name the entries whose keys are random ids as they are named on the right."""
+        for left, right in zip(expected, actual, strict=False):
+            if isinstance(right, str) and left != right:
+                self._same_uuid(left, right)
+        return {self._uuids.get(key, key): value for key, value in expected.items()}
 
     def _of_sequences(self, expected: Sequence[Any], actual: Sequence[Any], path: str) -> Iterator[str]:
         for index, (left, right) in enumerate(zip(expected, actual, strict=False)):

@@ -218,6 +218,7 @@ def _message(message: WorkflowMessage, names: Mapping[str, str]) -> dict[str, An
 
 def _sub_workflow(checkpoint: WorkflowCheckpoint, names: Mapping[str, str]) -> dict[str, Any]:
     """Tell of a sub-workflow's checkpoint, but for its time and the id that nobody looks it up by."""
+    asked = checkpoint.pending_request_info_events.values()
     return {
         "workflow": checkpoint.workflow_name,
         "graph": checkpoint.graph_signature_hash,
@@ -225,7 +226,8 @@ def _sub_workflow(checkpoint: WorkflowCheckpoint, names: Mapping[str, str]) -> d
         "iteration": checkpoint.iteration_count,
         "messages": _state(checkpoint.messages, names),
         "state": _shared_state(checkpoint.state, names),
-        "requests": [_event(one, names) for one in checkpoint.pending_request_info_events.values()],
+        # By executor: which of two siblings asked first is an accident of scheduling.
+        "requests": [_event(one, names) for one in sorted(asked, key=lambda one: one.source_executor_id)],
         "metadata": checkpoint.metadata,
     }
 

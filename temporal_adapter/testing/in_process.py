@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +40,9 @@ async def _go_on(workflow: Workflow, seen: Observed, storage: Any, script: Scrip
     while True:
         try:
             async for event in workflow.run(checkpoint_storage=storage, stream=True, **start):
-                seen.events.append(event)
+                # As it was shown: executors may change afterwards what they still hold, as AgentExecutor does its
+                # conversation when Magentic resets it.
+                seen.events.append(copy.deepcopy(event))
                 if event.type == "request_info":
                     requests[event.request_id] = event
         except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from agent_framework import (
     handler,
     response_handler,
 )
+
+from .scripted import Script
 
 Words = Callable[[str], AsyncIterable[str]]
 """Given the last message, the words of the answer, each when it is due."""
@@ -58,6 +61,44 @@ def saying(*words: str) -> Words:
     async def say(_: str) -> AsyncIterable[str]:
         for word in words:
             yield word
+
+    return say
+
+
+def slowly(*words: str, seconds: float = 0.01) -> Words:
+    """A script that takes so long before each word."""
+
+    async def say(_: str) -> AsyncIterable[str]:
+        for word in words:
+            await asyncio.sleep(seconds)
+            yield word
+
+    return say
+
+
+def held(script: Script, first: str, *rest: str) -> Words:
+    """A script whose words after the first wait at the step `second`."""
+
+    async def say(_: str) -> AsyncIterable[str]:
+        yield first
+        await script.enter("second")
+        for word in rest:
+            yield word
+
+    return say
+
+
+def failing_first(script: Script, *words: str) -> Words:
+    """A script whose last word never comes in a first attempt: that fails once the step `failure` is released."""
+    script.hold("failure")
+
+    async def say(_: str) -> AsyncIterable[str]:
+        for word in words[:-1]:
+            yield word
+        if not script.calls["failure"]:
+            await script.enter("failure")
+            raise ConnectionError("the model is away")
+        yield words[-1]
 
     return say
 

@@ -20,7 +20,7 @@ PACKAGE = "temporal_adapter"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire", "maf", "converter", "process", "connection", "idempotency"),
     ("store", "engine", "failures", "values", "activity_errors", "stream_log"),
-    ("attributes", "routing", "payload", "definitions", "nesting"),
+    ("attributes", "routing", "payload", "definitions", "nesting", "pristine"),
     ("pool", "maf_checkpoint"),
     ("workflow", "host", "checkpoints"),
     ("client", "plugin"),

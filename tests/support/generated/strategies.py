@@ -45,7 +45,7 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 Ids = tuple[str, ...]
 
 KINDS: tuple[Kind, ...] = (*FUELED, *FUELED, *FUELED, *FALSY)
-FUELS = st.sampled_from((100, 60, 200, 300, 150, 31, 17, 8, 1))  # of an input; a bound on the deliveries of a run
+FUELS = (60, 30, 100, 17, 130, 8, 1)  # of an input; a bound on the deliveries of a run
 # A message of these kinds can start a node that takes these types. MAF refuses to run with None.
 TAKEN: dict[str, tuple[Kind, ...]] = {
     "any": (*FUELED, *FUELED, *FUELED, "false", "empty text"),
@@ -69,6 +69,7 @@ class Shape:
         typed: Whether executors take some types only, and messages are of any kind.
         fails: What fails, in one place of the graph.
         levels: How many levels of sub-workflows at most.
+        fuel: How much an input has at most.
     """
 
     actions: tuple[st.SearchStrategy[Action], ...] = ()
@@ -80,6 +81,7 @@ class Shape:
     typed: bool = False
     fails: tuple[str, ...] = ()
     levels: int = 0
+    fuel: int = 150
 
 
 def sends(kinds: Sequence[Kind] = FUELED) -> st.SearchStrategy[Action]:
@@ -108,9 +110,11 @@ SHAPES: dict[str, Shape] = {
     "failing": Shape(
         actions=(YIELDS, WRITES, ASKS), nodes=6, back=True, fails=("node", "answer", "condition", "selection")
     ),
-    "nested": Shape(actions=(YIELDS, WRITES, REMEMBERS), nodes=4, least=2, back=True, levels=3),
-    "nested people": Shape(actions=(YIELDS, ASKS, ASKS, REMEMBERS), nodes=4, least=2, back=True, levels=2),
-    "nested failing": Shape(actions=(YIELDS, ASKS), nodes=4, least=2, levels=2, fails=("node", "answer", "condition")),
+    "nested": Shape(actions=(YIELDS, WRITES, REMEMBERS), nodes=4, least=2, back=True, levels=3, fuel=30),
+    "nested people": Shape(actions=(YIELDS, ASKS, ASKS, REMEMBERS), nodes=4, least=2, back=True, levels=2, fuel=30),
+    "nested failing": Shape(
+        actions=(YIELDS, ASKS), nodes=4, least=2, levels=2, fails=("node", "answer", "condition"), fuel=30
+    ),
     "all": Shape(actions=(YIELDS, SHOWS, WRITES, REMEMBERS, ASKS), nodes=12, extra=4, back=True, typed=True),
 }
 
@@ -122,7 +126,7 @@ def cases(draw: Draw, shape: str) -> tuple[Graph, Play]:
     start = graph.nodes[0]
     play = Play(
         kind=draw(st.sampled_from(TAKEN[types_taken(start)])),
-        fuel=draw(FUELS),
+        fuel=draw(st.sampled_from([fuel for fuel in FUELS if fuel <= SHAPES[shape].fuel])),
         rounds=tuple(draw(st.lists(rounds(), max_size=4))) if ASKS in SHAPES[shape].actions else (),
     )
     return graph, play

@@ -7,17 +7,19 @@ many of each, other ones each time:
 
     GENERATED=5000 python -m pytest tests/unit/engine/test_generated.py -k people
 
-A failing example prints as code: paste it into `REGRESSIONS`.
+A failing example prints as code, made as small as can be when it is found this way: paste it into `FOUND`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+from collections.abc import Iterator
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from temporal_adapter.testing.difference import difference_of
@@ -32,11 +34,22 @@ SOAK = int(os.environ.get("GENERATED", "0"))
 _SETTINGS = settings(
     max_examples=SOAK or 20,
     derandomize=not SOAK,
+    phases=[Phase.generate, Phase.shrink] if SOAK else [Phase.generate],
     database=None,
     deadline=None,
     print_blob=False,
     suppress_health_check=list(HealthCheck),
 )
+
+
+@pytest.fixture(autouse=True)
+def _few_words() -> Iterator[None]:
+    """MAF warns of every loop, and of requests that sub-workflows have open."""
+    logger = logging.getLogger("agent_framework")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    yield
+    logger.setLevel(before)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

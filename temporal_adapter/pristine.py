@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import collections
 import functools
+import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.metadata import packages_distributions
 from typing import Any, cast
 
 from agent_framework import BaseChatClient, Executor, Workflow
@@ -76,7 +77,7 @@ class Pristine:
         if isinstance(value, (*_CONTAINERS, *_FROZEN)):
             return True
         package = _package(value.__class__.__module__)
-        return (package in self._own or package not in _libraries()) and not isinstance(value, _BELONGS_ELSEWHERE)
+        return (package in self._own or not _is_library(package)) and not isinstance(value, _BELONGS_ELSEWHERE)
 
     def _contents(self, value: Any) -> Iterator[Any]:
         """Remember what an object holds, and yield it."""
@@ -112,9 +113,12 @@ def _package(module: str) -> str:
 
 
 @functools.cache
-def _libraries() -> frozenset[str]:
-    """Return the top-level packages that come with Python or from a distribution."""
-    return sys.stdlib_module_names | frozenset(packages_distributions())
+def _is_library(package: str) -> bool:
+    """Whether a top-level package comes with Python or was installed; what runs from a source tree did not."""
+    if package in sys.stdlib_module_names:
+        return True
+    origin = getattr(getattr(sys.modules.get(package), "__spec__", None), "origin", None) or ""
+    return any(origin.startswith(sysconfig.get_path(kind) + os.sep) for kind in ("purelib", "platlib"))
 
 
 def _slots(cls: type) -> Iterator[str]:

@@ -30,6 +30,7 @@ from temporalio.workflow import ActivityConfig, LocalActivityConfig
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
     from temporal_adapter.activity_errors import as_application_error, cause_of, failure_of, will_pass
+    from temporal_adapter.answers import fates_as_json, page_of_requests, readable_request
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import (
         Answer,
@@ -59,7 +60,6 @@ with workflow.unsafe.imports_passed_through():
         executor_activity_type,
         service_activity_type,
     )
-    from temporal_adapter.wire.tags import plain, type_text
 
 ACTIVITY_CONFIG = "temporal_adapter.activity_config"
 """Name of the extern function `(activity_type) -> ActivityConfig`."""
@@ -83,8 +83,6 @@ _COMMIT = ActivityConfig(
 
 # Between tries while the workers have another graph than the run was started with, or the blob store is away.
 _PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
-
-_PAGE_REQUESTS, _PAGE_BYTES = 500, 512 * 1024  # of the answer to a query
 
 _SHOWN_REASONS = 2000  # characters of refusals in the error of an update; its details have each in full
 
@@ -320,8 +318,8 @@ class AgentFrameworkRun:
         if refused:
             reasons = " ".join(refused)
             shown = reasons if len(reasons) <= _SHOWN_REASONS else f"{reasons[:_SHOWN_REASONS]}..."
-            raise ApplicationError(shown, _as_json(fates), type=RESPONSE_REFUSED, non_retryable=True)
-        return ordered_json(_as_json(fates))
+            raise ApplicationError(shown, fates_as_json(fates), type=RESPONSE_REFUSED, non_retryable=True)
+        return ordered_json(fates_as_json(fates))
 
     @_respond_update.validator
     def _validate_respond(self, responses: Any = None, *more: Any) -> None:
@@ -366,22 +364,18 @@ class AgentFrameworkRun:
 
     @workflow.query(name="pending_requests", description="Requests that wait for a response, in plain JSON.")
     def _pending_requests(self, offset: int = 0) -> Any:
-        return ordered_json([wire.dump(_pending(request)) for request in self._some_requests(offset)])
+        return ordered_json(
+            [
+                wire.dump(readable_request(request))
+                for request in page_of_requests(self._engine.pending_requests(), offset)
+            ]
+        )
 
     @workflow.query(name="requests", description="Requests that wait for a response, with their types kept.")
     def _requests(self, offset: int = 0) -> Any:
-        return ordered_json([wire.dump(request) for request in self._some_requests(offset)])
-
-    def _some_requests(self, offset: int) -> list[wire.Request]:
-        """Return the pending requests from an offset on, as many as fit one answer; none at the end."""
-        some: list[wire.Request] = []
-        size = 0
-        for request in self._engine.pending_requests()[max(offset, 0) :]:
-            size += request.data.size if request.data.ref is None else 0
-            if some and (size > _PAGE_BYTES or len(some) == _PAGE_REQUESTS):
-                break
-            some.append(request)
-        return some
+        return ordered_json(
+            [wire.dump(request) for request in page_of_requests(self._engine.pending_requests(), offset)]
+        )
 
     @workflow.query(name="checkpoints", description="The checkpoint lineage, oldest first.")
     def _checkpoints(self) -> Any:
@@ -399,27 +393,6 @@ class AgentFrameworkRun:
 def _activity_config(activity_type: str) -> ActivityConfig:
     functions = cast("Mapping[str, Callable[[str], ActivityConfig]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType]
     return functions[ACTIVITY_CONFIG](activity_type) if ACTIVITY_CONFIG in functions else DEFAULT_ACTIVITY_CONFIG
-
-
-def _as_json(fates: Sequence[Fate]) -> Any:
-    accepted = [
-        {"request_id": fate.request_id, "accepted": fate.refused is None, "checkpoint_id": fate.checkpoint_id}
-        if fate.refused is None
-        else {"request_id": fate.request_id, "accepted": False, "reason": fate.refused}
-        for fate in fates
-    ]
-    return {"responses": accepted}
-
-
-def _pending(request: wire.Request) -> wire.PendingRequest:
-    data = request.data
-    return wire.PendingRequest(
-        request_id=request.request_id,
-        executor_id=request.source_executor_id,
-        request_type=type_text(request.request_type),
-        response_type=type_text(request.response_type),
-        data=plain(data.inline) if data.ref is None else {"ref": data.ref, "size": data.size},
-    )
 
 
 # --- one workflow type per MAF workflow ---------------------------------------------------------------------

@@ -17,9 +17,7 @@ from agent_framework import (
     executor,
 )
 from agent_framework_orchestrations import ConcurrentBuilder, GroupChatBuilder, GroupChatState, SequentialBuilder
-from temporalio.client import (
-    Client,
-)
+from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityConfig
 

@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import (
-    Client,
-    Interceptor,
-    OutboundInterceptor,
-    SignalWorkflowInput,
-)
+from temporalio.client import Client, Interceptor, OutboundInterceptor, SignalWorkflowInput, WorkflowHistory
 from temporalio.contrib.workflow_streams import WorkflowStreamClient
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer

@@ -20,7 +20,7 @@ PACKAGE = "temporal_adapter"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire", "maf", "converter", "process", "connection", "idempotency"),
     ("store", "engine", "failures", "values", "activity_errors", "stream_log"),
-    ("attributes", "routing", "payload", "definitions", "nesting", "pristine"),
+    ("attributes", "routing", "payload", "definitions", "nesting", "pristine", "answers"),
     ("pool", "maf_checkpoint"),
     ("workflow", "host", "checkpoints"),
     ("client", "plugin"),
@@ -39,13 +39,15 @@ ONLY: dict[str, set[str]] = {
     "idempotency": set(),
     "store": {"wire"},
     "engine": {"wire"},
-    "workflow": {"activity_errors", "converter", "engine", "stream_log", "wire"},
+    "workflow": {"activity_errors", "answers", "converter", "engine", "stream_log", "wire"},
+    "answers": {"engine", "wire"},
     "stream_log": {"wire"},
     "activity_errors": {"wire"},
 }
 
 WITHOUT_MAF = {
     "activity_errors",
+    "answers",
     "stream_log",
     "process",
     "connection",
@@ -68,6 +70,8 @@ WITHOUT_TEMPORAL = {
     "routing",
     "pool",
     "nesting",
+    "pristine",
+    "answers",
     "idempotency",
     "__init__",
 }

@@ -25,14 +25,14 @@ from hypothesis import strategies as st
 from temporal_adapter.testing.difference import difference_of
 from tests.support.generated.building import build, script
 from tests.support.generated.reference import reference
-from tests.support.generated.spec import Graph, Play
+from tests.support.generated.spec import Ask, Edge, Fail, FanIn, FanOut, Graph, Node, Play, Round, Send, Sub, Yield
 from tests.support.generated.strategies import SHAPES, cases
 
 from .inprocess import run_by_engine
 
 SOAK = int(os.environ.get("GENERATED", "0"))
 _SETTINGS = settings(
-    max_examples=SOAK or 20,
+    max_examples=SOAK or 14,
     derandomize=not SOAK,
     phases=[Phase.generate, Phase.shrink] if SOAK else [Phase.generate],
     database=None,
@@ -62,6 +62,49 @@ def test_a_generated_graph_does_by_the_engine_what_it_does_by_mafs_runner(shape:
         assert found is None, found
 
     same()
+
+
+# What drawing has found, in this repository or in its reference, made small.
+FOUND = {
+    "an output before a failure": (Graph(nodes=(Node("a", does=(Yield("token"), Fail())),)), Play(fuel=0)),
+    "a fan-in that holds messages of three sources": (
+        Graph(
+            nodes=(*(Node(id, does=(Send(),)) for id in "abcd"), Node("e", does=(Yield("token"),))),
+            edges=(FanOut("a", ("b", "d")), Edge("b", "c"), FanIn(("a", "d", "b", "c"), "e")),
+        ),
+        Play(fuel=100),
+    ),
+    "a fan-in that is given more by a loop": (
+        Graph(
+            nodes=(*(Node(id, does=(Send(),)) for id in "ab"), *(Node(id, does=(Yield("token"),)) for id in "cd")),
+            edges=(FanOut("a", ("b", "d")), FanIn(("a", "b"), "c"), Edge("a", "a")),
+        ),
+        Play(fuel=100),
+    ),
+    "siblings in a sub-workflow that ask at the same time": (
+        Graph(
+            nodes=(
+                Sub(
+                    "a",
+                    Graph(
+                        nodes=(Node("aa", does=(Send(),)), *(Node(id, does=(Ask(),)) for id in ("ab", "ac"))),
+                        edges=(FanOut("aa", ("ac", "ab")),),
+                        name="a",
+                    ),
+                    propagates=True,
+                ),
+            )
+        ),
+        Play(fuel=30, rounds=(Round((0,)), Round((0,)))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("seed", range(3))
+async def test_what_drawing_has_found_stays_mended(name: str, seed: int) -> None:
+    found = await difference(*FOUND[name], seed)
+    assert found is None, found
 
 
 async def difference(graph: Graph, play: Play, seed: int = 0) -> str | None:

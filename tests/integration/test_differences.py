@@ -20,15 +20,16 @@ from agent_framework import (
     WorkflowExecutor,
     executor,
     handler,
+    response_handler,
 )
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityConfig
 
-from temporal_adapter import ResponseRefused, idempotency_key
+from temporal_adapter import DurableRun, ResponseRefused, idempotency_key
 from temporal_adapter.values import EncodeError
 from tests.support.graphs import Add, Report
-from tests.support.running import failure_of, pending, serving
+from tests.support.running import failure_of, pending, serving, until
 from tests.support.scripted import Script, asking, asking_beside_work, failing, flaky_between
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
@@ -79,6 +80,25 @@ async def test_siblings_do_not_see_each_others_writes(client: Client, task_queue
         "Executors 'writes' and 'reads' both changed the state 'key' in one superstep, neither seeing the other's "
         "change: that of 'reads' counts."
     ]
+
+
+async def test_messages_of_several_sources_come_in_order_of_first_send(client: Client, task_queue: str) -> None:
+    def build() -> Workflow:
+        @executor(id="gets")
+        async def gets(value: int, ctx: WorkflowContext[int, int]) -> None:
+            await ctx.yield_output(value)
+
+        start, first, second = Add("start"), Add("first", 10), Add("second", 20)
+        builder = WorkflowBuilder(name="crossing", start_executor=start, output_from=[gets])
+        builder.add_fan_out_edges(start, [first, second]).add_fan_out_edges(first, [gets, Report("beside")])
+        return builder.add_edge(second, gets).build()
+
+    in_process = await build().run(1)
+    async with serving(client, task_queue, build) as durable:
+        on_temporal = await (await durable.start(1)).result()
+
+    assert in_process.get_outputs() == [22, 12]
+    assert on_temporal.get_outputs() == [12, 22]
 
 
 async def test_receivers_have_copies(client: Client, task_queue: str) -> None:
@@ -247,19 +267,10 @@ async def test_a_wrong_response_is_refused(client: Client, task_queue: str) -> N
         with pytest.raises(ResponseRefused, match="bool"):
             await run.respond(request.request_id, "perhaps")
         assert [one.request_id for one in await run.pending_requests()] == [request.request_id]
-        events = [event async for event in _so_far(run)]
+        events = [event async for event in _until(run, (await run.status()).events)]
+        await run.handle.terminate("seen enough")
 
     assert "was refused" in events[-1].data
-
-
-async def _so_far(run: Any) -> Any:
-    count = (await run.status()).events
-    async for event in run.events():
-        yield event
-        count -= 1
-        if not count:
-            await run.handle.terminate("seen enough")
-            return
 
 
 async def test_the_builders_checkpoint_storage_is_not_used(client: Client, task_queue: str) -> None:
@@ -350,6 +361,52 @@ async def test_an_unfilled_fan_in_is_reported(client: Client, task_queue: str) -
     assert warnings == [
         "Fan-in to executor 'join' never fired: 1 message(s) are buffered, and nothing came from 'silent'."
     ]
+
+
+async def test_a_request_made_again_under_its_id_is_shown(client: Client, task_queue: str) -> None:
+    def build() -> Workflow:
+        class Insists(Executor):
+            @handler
+            async def ask(self, value: int, ctx: WorkflowContext[int, str]) -> None:
+                await ctx.request_info("Well?", bool, request_id="well")
+
+            @response_handler
+            async def answered(self, question: str, answer: bool, ctx: WorkflowContext[int, str]) -> None:
+                await (ctx.yield_output("fine") if answer else ctx.request_info(question, bool, request_id="well"))
+
+        return WorkflowBuilder(name="insisting", start_executor=Insists(id="insists")).build()
+
+    workflow = build()
+    await workflow.run(1)
+    again = await workflow.run(responses={"well": False})
+    assert again.get_request_info_events() == []
+    assert (await workflow.run(responses={"well": True})).get_outputs() == ["fine"]
+
+    async with serving(client, task_queue, build) as durable:
+        run = await durable.start(1)
+        await pending(run)
+        await run.respond("well", False)
+        await until(lambda: _asked(run, 2))
+        await run.respond("well", True)
+        result = await run.result()
+    assert result.get_outputs() == ["fine"]
+
+
+async def _asked(run: DurableRun, times: int) -> bool:
+    """Whether a run has shown so many requests, and is paused."""
+    status = await run.status()
+    if status.state.value != "IDLE_WITH_PENDING_REQUESTS":
+        return False
+    events = [event async for event in _until(run, status.events)]
+    return sum(event.type == "request_info" for event in events) == times
+
+
+async def _until(run: DurableRun, count: int) -> Any:
+    async for event in run.events():
+        yield event
+        count -= 1
+        if not count:
+            return
 
 
 async def test_an_exception_that_cannot_be_stored_still_says_what_it_said(client: Client, task_queue: str) -> None:

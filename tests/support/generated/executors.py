@@ -63,7 +63,7 @@ class Actor(Executor):
         super().__init__(id=node.id)
         self._node = lambda: node  # a function is no state: it neither travels nor is it copied
         self._shares = shares
-        self._sending = (Send, Ask, Yield) if inner else (Send, Ask)
+        self._sending = (Send, Ask, Yield, Peek) if inner else (Send, Ask)
         self.memory: dict[str, Any] = {"count": 0, "seen": [], "asked": 0}
 
     async def act(self, message: Any, ctx: WorkflowContext[Any, Any]) -> None:
@@ -84,6 +84,8 @@ class Actor(Executor):
         sent = sum(getattr(action, "times", 1) for action in actions if isinstance(action, self._sending))
         less = (fuel - 1) // max(1, sent * self._shares)
         for action in actions:
+            if fuel <= 0 and isinstance(action, self._sending):
+                continue  # else a loop through a sub-workflow would double what it yields at each turn
             await self._do(action, message, fuel, less, ctx)
 
     async def _do(self, action: Action, message: Any, fuel: int, less: int, ctx: WorkflowContext[Any, Any]) -> None:

@@ -5,6 +5,7 @@ Used by workflow code: deterministic, and without MAF.
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
@@ -40,8 +41,7 @@ def failure_of(error: BaseException) -> wire.Failure:
     error_type = given_type or type(cause).__name__
     message = cause.message if isinstance(cause, FailureError) else str(cause)
     details = _attached(cause, 0, wire.ErrorDetails) or wire.ErrorDetails(error_type=error_type, message=message)
-    raised = _attached(cause, 1, wire.Raised)
-    return wire.Failure(error_type=error_type, message=message, details=details, raised=raised)
+    return wire.Failure(error_type=error_type, message=message, details=details, raised=raised_of(cause))
 
 
 def as_application_error(failure: wire.Failure, *, non_retryable: bool = False) -> ApplicationError:
@@ -55,8 +55,14 @@ def as_application_error(failure: wire.Failure, *, non_retryable: bool = False) 
 
 
 def raised_of(error: BaseException | None) -> wire.Raised | None:
-    """Return the exception that user code raised, of the error that a run failed with."""
-    return None if error is None else _attached(error, 1, wire.Raised)
+    """Return the exception that user code raised, of the error that an activity or run failed with.
+
+    None for what an executor raised as an ApplicationError of its own, whatever its details look like.
+    """
+    raised = None if error is None else _attached(error, 1, wire.Raised)
+    if raised is None or not isinstance(error, ApplicationError):
+        return None
+    return raised if re.split("[:.]", raised.cls)[-1] == error.type else None
 
 
 def _attached(cause: BaseException, place: int, shape: type[ShapeT]) -> ShapeT | None:

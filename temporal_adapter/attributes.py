@@ -6,13 +6,21 @@ without hooks rebinds or visibly changes such an attribute, that is an error: th
 
 from __future__ import annotations
 
+import functools
 import pickle
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agent_framework import Executor, SupportsAgentRun, WorkflowContext, handler
+from agent_framework import (
+    Executor,
+    SupportsAgentRun,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    handler,
+)
 
 from temporal_adapter.values import Codec, EncodeError
 
@@ -34,10 +42,21 @@ FRAMEWORK_ATTRIBUTES = frozenset(vars(_Plain(id="plain")))
 def overrides_hooks(executor: Executor) -> bool:
     """Whether an executor's class overrides a checkpoint hook: then its state travels by them, and only by them."""
     cls = type(executor)
+    maf = WorkflowExecutor if isinstance(executor, WorkflowExecutor) else Executor
     return (
-        cls.on_checkpoint_save is not Executor.on_checkpoint_save
-        or cls.on_checkpoint_restore is not Executor.on_checkpoint_restore
+        cls.on_checkpoint_save is not maf.on_checkpoint_save
+        or cls.on_checkpoint_restore is not maf.on_checkpoint_restore
     )
+
+
+@functools.cache
+def _attributes_of_wrapper() -> frozenset[str]:
+    """Names of the attributes that MAF's `WorkflowExecutor` has of its own."""
+    return frozenset(vars(WorkflowExecutor(WorkflowBuilder(start_executor=_Plain(id="plain")).build(), id="wraps")))
+
+
+def _is_mafs(executor: Executor, name: str) -> bool:
+    return name in FRAMEWORK_ATTRIBUTES or (isinstance(executor, WorkflowExecutor) and name in _attributes_of_wrapper())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +80,7 @@ class Attributes:
         self._built = {
             name: self._capture(name, value)
             for name, value in vars(executor).items()
-            if self._travels and name not in FRAMEWORK_ATTRIBUTES
+            if self._travels and not _is_mafs(executor, name)
         }
 
     def forget(self) -> None:
@@ -85,7 +104,7 @@ class Attributes:
         """
         if not self._travels:
             return None
-        present = {name: value for name, value in vars(self._executor).items() if name not in FRAMEWORK_ATTRIBUTES}
+        present = {name: value for name, value in vars(self._executor).items() if not _is_mafs(self._executor, name)}
         changed: dict[str, Any] = {}
         for name, value in present.items():
             built = self._built.get(name)

@@ -73,11 +73,11 @@ async def _state(
     state: dict[str, Any] = {EXECUTOR_STATE_KEY: executors} if path else {}
     state.update({key: await reader.value(value) for key, value in entries.state.items()})
     for executor_id in executor_ids:
+        value = entries.executors.get(executor_id)
+        executors[executor_id] = {} if value is None else await reader.value(value)
         if path_text((*path, executor_id)) in manifest.outlines:
-            executors[executor_id] = {SUB_WORKFLOW_CHECKPOINT_KEY: await _child((*path, executor_id), manifest, reader)}
-        else:
-            value = entries.executors.get(executor_id)
-            executors[executor_id] = {} if value is None else await reader.value(value)
+            child = await _child((*path, executor_id), manifest, reader)
+            executors[executor_id] = {SUB_WORKFLOW_CHECKPOINT_KEY: child, **executors[executor_id]}
     state[EXECUTOR_STATE_KEY] = executors
     if entries.buffers:
         state[EDGE_STATE_KEY] = {
@@ -158,7 +158,8 @@ async def _changes(checkpoint: WorkflowCheckpoint, writer: Writer) -> wire.Chang
     state.pop(EXECUTOR_STATE_KEY, None)
     buffers: dict[str, Any] = state.pop(EDGE_STATE_KEY, {})
     children = _own_children(checkpoint)
-    executors = {key: one for key, one in _executor_states(checkpoint).items() if one and key not in children}
+    own = {key: _without_child(one) if key in children else one for key, one in _executor_states(checkpoint).items()}
+    executors = {key: one for key, one in own.items() if one}
     requests = checkpoint.pending_request_info_events
     return wire.Changes(
         state={**await writer.values(state, "state")},
@@ -166,6 +167,10 @@ async def _changes(checkpoint: WorkflowCheckpoint, writer: Writer) -> wire.Chang
         buffers={key: await _buffered(writer, key, buffer) for key, buffer in buffers.items()},
         requests={key: await writer.request(event) for key, event in requests.items()},
     )
+
+
+def _without_child(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in state.items() if key != SUB_WORKFLOW_CHECKPOINT_KEY}
 
 
 async def _buffered(writer: Writer, key: str, buffer: dict[str, Any]) -> list[wire.Message]:

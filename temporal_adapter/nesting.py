@@ -13,13 +13,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from agent_framework import Workflow, WorkflowEvent, WorkflowMessage
 
 from temporal_adapter.maf import MessageType, runner_of
 
-Events = Sequence[WorkflowEvent[Any]]
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A run that was made elsewhere: what it showed, and what it failed with."""
+
+    events: Sequence[WorkflowEvent[Any]]
+    error: Exception | None = None
 
 
 class Called(BaseException):
@@ -42,14 +49,14 @@ class Called(BaseException):
 
 @asynccontextmanager
 async def runs_elsewhere(
-    workflow: Workflow, *, pending: Iterable[WorkflowEvent[Any]] = (), made: Iterable[Events] = ()
+    workflow: Workflow, *, pending: Iterable[WorkflowEvent[Any]] = (), made: Iterable[Made] = ()
 ) -> AsyncGenerator[None, None]:
     """Let `workflow.run` raise `Called` where it would run its first superstep.
 
     Args:
         workflow: A pristine workflow; it is pristine again afterwards.
         pending: Requests that are pending in it.
-        made: What runs that were made already have shown, in order: the first calls show it instead of raising.
+        made: Runs that were made already, in order: the first calls show these instead of raising `Called`.
     """
     runner = runner_of(workflow)
     context, waiting = runner.context, list(made)
@@ -58,10 +65,13 @@ async def runs_elsewhere(
         messages = [one for sent in (await context.drain_messages()).values() for one in sent]
         if not waiting:
             raise Called(messages, runner.state.export_state())
-        for event in waiting.pop(0):
+        run = waiting.pop(0)
+        for event in run.events:
             if event.type == "request_info":
                 await _add_pending(event)
             yield event
+        if run.error is not None:
+            raise run.error
 
     async def _add_pending(event: WorkflowEvent[Any]) -> None:
         await context.add_request_info_event(event)

@@ -9,7 +9,7 @@ from agent_framework import WorkflowEvent, WorkflowEventSource, WorkflowMessage
 
 from temporal_adapter import wire
 from temporal_adapter.maf import MessageType
-from temporal_adapter.store import INLINE_BUDGET, Spill, ValueStore
+from temporal_adapter.store import INLINE_BUDGET, INLINE_LIMIT, Spill, ValueStore
 from temporal_adapter.values import Codec
 
 READABLE_INLINE_LIMIT = 64 * 1024
@@ -71,10 +71,13 @@ class Reader:
 class Writer:
     """Encodes objects of one graph for one payload."""
 
-    def __init__(self, codec: Codec, values: ValueStore, *, inline_budget: int = INLINE_BUDGET) -> None:
+    def __init__(
+        self, codec: Codec, values: ValueStore, *, inline_budget: int = INLINE_BUDGET, for_people: bool = True
+    ) -> None:
         self._codec = codec
         self._spill = Spill(values, budget=inline_budget)
-        self._readable = Spill(values, inline_limit=READABLE_INLINE_LIMIT, budget=inline_budget)
+        limit = READABLE_INLINE_LIMIT if for_people else INLINE_LIMIT  # nobody reads what stays in a sub-workflow
+        self._readable = Spill(values, inline_limit=limit, budget=inline_budget)
 
     async def value(self, obj: Any, path: str) -> wire.Value:
         """Return an object as a value; `path` names it in errors."""

@@ -107,6 +107,7 @@ class BuiltGraph:
             shows_error_messages=OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED,
             fan_ins=self.router.fan_ins,
             children={key: child.description() for key, child in self.children.items()},
+            catching=[key for key in self.children if type(self.workflow.executors[key]) is not WorkflowExecutor],
         )
 
 

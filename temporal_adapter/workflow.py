@@ -152,8 +152,7 @@ class AgentFrameworkRun:
     async def _seed(self, message: Any, options: Any) -> None:
         try:
             wire.check_depth(message)
-            start_options = wire.load(wire.StartOptions, {} if options is None else options)
-            seed = self._engine.start(message, start_options)
+            seed = self._engine.start(message, wire.parse_options(options))
             result = await self._despite_trouble("The run", lambda: self._local("seed", seed))
         except (FailureError, wire.WireError) as error:
             if is_cancelled_exception(error):
@@ -258,7 +257,8 @@ class AgentFrameworkRun:
             if not is_cancelled_exception(error):
                 raise
         else:
-            self._facts.append(Committed(self._recorded(wire.CommitResult, result).records))
+            committed = self._recorded(wire.CommitResult, result)
+            self._facts.append(Committed(committed.records, tuple(committed.stowed)))
 
     async def _despite_trouble(self, who: str, call: Callable[[], Awaitable[Any]]) -> Any:
         """Make a call again and again while it fails of what will pass; whatever else it raises is raised."""
@@ -329,17 +329,18 @@ class AgentFrameworkRun:
             raise ApplicationError(str(error), type=RESPONSE_REFUSED, non_retryable=True) from None
 
     @workflow.signal(name="retry", description="Run failed executors again; see the update of the same name.")
-    def _retry_signal(self, *executors: Any) -> None:
+    async def _retry_signal(self, *executors: Any) -> None:
         try:
-            self._retry(executors)
+            await self._retry(executors)
         except ApplicationError as error:
             self._warn(f"A retry signal was refused: {error.message}")
 
     @workflow.update(name="retry", description="Run failed executors again: those named by path, or all.")
     async def _retry_update(self, *executors: Any) -> Any:
-        return self._retry(executors)
+        return await self._retry(executors)
 
-    def _retry(self, executors: Sequence[Any]) -> list[str]:
+    async def _retry(self, executors: Sequence[Any]) -> list[str]:
+        await workflow.wait_condition(lambda: True)  # after what came before, which may be the very failure
         failed = [one.executor for one in self._engine.status().failed_executors]
         unknown = [one for one in executors if one not in failed]
         if unknown or not failed:
@@ -349,6 +350,7 @@ class AgentFrameworkRun:
                 f"No executor {named} waits for a retry; {there}.", type=RETRY_REFUSED, non_retryable=True
             )
         wanted = [one for one in failed if not executors or one in executors]
+        self._error = None  # of a failure that is not the run's
         for decision in self._engine.retry(wanted):
             self._carry_out(decision)
         return wanted

@@ -77,10 +77,7 @@ class DurableWorkflow:
             temporalio.exceptions.WorkflowAlreadyStartedError: A run with this id is open.
         """
         if tools is not None:
-            raise ValueError(
-                "Run-scoped tools cannot reach the workers, which are other processes. Give the agents their tools in "
-                "the factory that builds the workflow; what differs by run can come by function_invocation_kwargs."
-            )
+            raise ValueError(wire.NO_TOOLS)
         options = wire.StartOptions(
             encoding="tagged",
             function_invocation_kwargs=self._encoded("function_invocation_kwargs", function_invocation_kwargs),

@@ -6,22 +6,27 @@ Decides nothing about what an outcome means; the engine does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from temporal_adapter import wire
 from temporal_adapter.wire.names import path_text
 
+from .aside import Aside
 from .decisions import Deliver
 from .journal import weight
 from .level import Level
 from .recorder import Recorder
-from .snapshot import Place, as_changes, merged
+from .snapshot import merged
+from .snapshot import weight as weight_of_changes
 from .superstep import Superstep
 
 SUPERSTEP_INLINE_BUDGET = 512 * 1024
 DELIVERY_INLINE_BUDGET = 128 * 1024
 """Bytes of values that the results of one superstep, and of one delivery, may hold inline: a fan-in of them all must
 fit one payload (Temporal's limit is 2 MiB), twice, since a checkpoint of them may ride along."""
+
+SUPERSTEP_SNAPSHOTS_LIMIT = 256 * 1024
+"""Bytes that the snapshots for a superstep of the run's own workflow may take in all: they are scheduled in one
+workflow task, and Temporal takes 4 MB at once."""
 
 Position = tuple[Level, int]
 """A delivery: its level, and its place in the superstep under way there."""
@@ -35,7 +40,7 @@ class Dispatch:
     """
 
     def __init__(self, recorder: Recorder) -> None:
-        self.aside: dict[Place, Any] = {}
+        self.aside = Aside()
         self._recorder = recorder
         self._under_way: dict[int, Position] = {}
         self._failed: dict[str, tuple[Position, wire.Failure]] = {}  # by the executor's path; in order
@@ -87,9 +92,20 @@ class Dispatch:
         """No outcome of a delivery under way counts any more."""
         self._under_way.clear()
         self._failed.clear()
-        self.aside.clear()
+        self.aside = Aside()
         if self._carrier is not None:  # whether it wrote its records is not known; writing them again is harmless
             self.settle(self._carrier, None)
+
+    def abandon_level(self, level: Level) -> None:
+        """The same of the deliveries of one sub-workflow, and of those in it."""
+        inside = list(level.with_children())
+        for index, (at, _) in list(self._under_way.items()):
+            if any(at is one for one in inside):
+                del self._under_way[index]
+                self.settle(index, None)
+        self._failed = {
+            path: kept for path, kept in self._failed.items() if not any(kept[0][0] is one for one in inside)
+        }
 
     # --- deliveries that wait for an operator ---------------------------------------------------------------
 
@@ -126,16 +142,26 @@ class Dispatch:
 
     def _snapshot_for(self, level: Level, superstep: Superstep, executor_id: str, *, whole: bool) -> wire.Snapshot:
         """Return what an executor is to see: its own workflow; or all, where a checkpoint is to be made of it."""
-        own = superstep.own_changes(executor_id)
-        snapshot = self._recorder.snapshot()
-        changes = snapshot.changes
-        if self.aside or changes.children:
-            changes = merged(changes, as_changes(self.aside.items()))
+        changes = merged(self.changes_of(level.path), superstep.own_changes(executor_id))
+        if whole and level.children:
+            kept = self._recorder.snapshot().changes.children
+            paths = [*kept, *(path for path in self.aside.paths() if path not in kept)]
+            children = {path: self.aside.over(kept.get(path, wire.Changes()), path) for path in paths}
+            changes = wire.replace(changes, children=children)
+        return wire.Snapshot(base=self._recorder.base, changes=changes)
+
+    def changes_of(self, path: Sequence[str]) -> wire.Changes:
+        """Return what a level has that no checkpoint in the blob store is known to hold."""
+        text = path_text(path)
+        return self.aside.over(self._recorder.level(text), text)
+
+    def may_begin(self, level: Level, superstep: Superstep) -> bool:
+        """Whether the deliveries of a superstep may carry what they are to see; else a commit must come first."""
+        changes, times = self.changes_of(level.path), len(superstep.deliveries)
         if level.path:
-            changes = changes.children.get(path_text(level.path), wire.Changes())
-        elif not whole:
-            changes = wire.replace(changes, children={})
-        return wire.replace(snapshot, changes=merged(changes, own))
+            return self.aside.carry(path_text(level.path), changes, times)
+        size = weight_of_changes(changes) * times
+        return size <= SUPERSTEP_SNAPSHOTS_LIMIT or not self._recorder.lineage.unmirrored
 
 
 def _nested(level: Level, superstep: Superstep, position: int) -> wire.Nested | None:
@@ -149,4 +175,7 @@ def _nested(level: Level, superstep: Superstep, position: int) -> wire.Nested | 
 def _inline_budget(level: Level, superstep: Superstep) -> int:
     """Return what a delivery's result may hold inline: all that a sub-workflow shows goes into one payload."""
     shown = sum(map(weight, level.shown))
+    if level.caller is not None:  # the runs that its caller has called for before travel along
+        earlier = level.caller.level.under_way.nested[level.caller.position].runs
+        shown += sum(weight(event) for run in earlier for event in run.events)
     return max(0, min(DELIVERY_INLINE_BUDGET, (SUPERSTEP_INLINE_BUDGET - shown) // len(superstep.deliveries)))

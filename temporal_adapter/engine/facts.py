@@ -47,9 +47,10 @@ class ResponsesJudged:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The last `Commit` ended."""
+    """The last `Commit` ended; `stowed` refers to what it was to stow, in order."""
 
     outcome: wire.CommitOutcome
+    stowed: tuple[wire.Value, ...] = ()
 
 
 Fact = Seeded | DeliveryFinished | DeliveryFailed | ResponsesReceived | ResponsesJudged | Committed

@@ -28,6 +28,11 @@ class Caller:
     level: Level
     position: int
 
+    @property
+    def executor_id(self) -> str:
+        """The executor that wraps the sub-workflow."""
+        return self.level.under_way.deliveries[self.position].executor_id
+
 
 @dataclass(frozen=True, slots=True)
 class _Before:
@@ -104,6 +109,13 @@ class Level:
         """A request is pending no more."""
         self.requests.pop(request_id, None)
         self.put("requests", request_id, None)
+
+    def abandon(self) -> None:
+        """The run of this sub-workflow failed, and its caller handles that: nothing of it is in flight any more."""
+        for level in self.with_children():
+            level.messages, level.superstep = [], None
+            if level is not self:
+                level.caller, level.shown = None, []
 
     # --- supersteps -----------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from temporal_adapter import wire
+from temporal_adapter.wire.names import path_text
 
 from .decisions import Commit, Decision, Fail, Fate, Finish, Judge
 from .dispatch import Dispatch, Position
@@ -56,7 +57,9 @@ class Engine:
         self._failure: wire.Failure | None = None  # of a run that is ending badly
         self._cancelled = False
         self._discard: list[str] = []  # checkpoints that an abandoned activity may write
-        self._committing, self._discarding = False, 0  # and how many of these a commit has with it
+        self._held: list[Level] = []  # levels whose superstep waits for a commit, to build on what that writes
+        self._committing, self._discarding = False, 0  # and how many of the discarded a commit has with it
+        self._stowing: list[str] = []  # the sub-workflows whose entries it has
 
     # --- what the owner calls -------------------------------------------------------------------------------
 
@@ -100,10 +103,8 @@ class Engine:
                 self._inbox.add(ticket, responses)
             case ResponsesJudged(result):
                 self._on_responses_judged(result)
-            case Committed(outcome):
-                self._discard = self._discard[self._discarding :]
-                self._committing, self._discarding = False, 0
-                self._recorder.settle(outcome)
+            case Committed(outcome, stowed):
+                self._on_committed(outcome, stowed)
         self._judge()
         return self._decide()
 
@@ -141,7 +142,7 @@ class Engine:
 
     def _on_seeded(self, result: wire.SeedResult) -> None:
         self._root = root = Level(result.graph, self._recorder.put)
-        root.add_children(self._dispatch.aside.__setitem__)
+        root.add_children(lambda place, value: self._dispatch.aside.put(place, value))
         self._waits_for_operator = result.waits_for_operator
         for key, value in result.state.items():
             root.put("state", key, value)
@@ -217,6 +218,18 @@ class Engine:
             if self.phase is Phase.PAUSED:
                 self._recorder.withdraw()
 
+    def _on_committed(self, outcome: wire.CommitOutcome, stowed: tuple[wire.Value, ...]) -> None:
+        self._discard = self._discard[self._discarding :]
+        stowing, self._stowing = self._stowing, []
+        self._committing, self._discarding = False, 0
+        self._recorder.settle(outcome)
+        if self._held:  # else the superstep was abandoned meanwhile
+            for path, value in zip(stowing, stowed, strict=True):
+                self._dispatch.aside.stowed(path, value)
+        held, self._held = self._held, []
+        for level in held:
+            self._run_superstep(level)
+
     # --- supersteps -----------------------------------------------------------------------------------------
 
     def _begin_superstep(self, level: Level) -> None:
@@ -232,6 +245,13 @@ class Engine:
         superstep = level.open_superstep(self._key(level))
         if not isinstance(superstep, Superstep):
             self._workflow_failed(level, superstep)
+            return
+        self._run_superstep(level)
+
+    def _run_superstep(self, level: Level) -> None:
+        superstep = level.under_way
+        if not self._dispatch.may_begin(level, superstep):
+            self._held.append(level)
             return
         for position in superstep.first():
             self._deliver((level, position))
@@ -252,17 +272,13 @@ class Engine:
         superstep = level.under_way
         events, conflicts = level.close_superstep(superstep)
         for conflict in conflicts:
-            self.journal.warn(
-                f"Executors {conflict.loser!r} and {conflict.winner!r} both changed the state {conflict.key!r} in one "
-                f"superstep, neither seeing the other's change: that of {conflict.winner!r} counts."
-            )
+            self.journal.warn(str(conflict))
         if level is not self._root:
             self._begin_superstep(level)
             return
         self.journal.merge(events)
-        for place, value in self._dispatch.aside.items():
+        for place, value in self._dispatch.aside.drain():
             self._recorder.put(place, value)
-        self._dispatch.aside.clear()
         committed = superstep.last_result.own if superstep.deliveries else None
         self._recorder.record(self._recorder.take("superstep", level.iteration), level.messages, committed)
         self.journal.superstep("superstep_completed", level.iteration)
@@ -273,11 +289,7 @@ class Engine:
     def _rest(self, level: Level) -> None:
         """No message is in flight: a sub-workflow's caller goes on; the run pauses while requests are pending."""
         if level.caller is not None:
-            caller, position = level.caller.level, level.caller.position
-            nested = caller.under_way.nested
-            nested[position] = wire.replace(nested[position], runs=[*nested[position].runs, level.shown])
-            level.caller = None
-            self._deliver((caller, position))
+            self._return_to(level.caller, level)
         elif level.requests:
             self.phase = Phase.PAUSED
             self.journal.status("IDLE_WITH_PENDING_REQUESTS")
@@ -287,6 +299,14 @@ class Engine:
                 for warning in one.unfilled_fan_ins():
                     self.journal.warn(warning)
             self.journal.status("IDLE")
+
+    def _return_to(self, caller: Caller, level: Level, failure: wire.Failure | None = None) -> None:
+        """A sub-workflow's run is over: deliver anew to the executor that called for it."""
+        nested = caller.level.under_way.nested
+        run = wire.ChildRun(events=level.shown, failure=failure)
+        nested[caller.position] = wire.replace(nested[caller.position], runs=[*nested[caller.position].runs, run])
+        level.caller, level.shown = None, []
+        self._deliver((caller.level, caller.position))
 
     def _executor_failed(self, position: Position, failure: wire.Failure) -> None:
         level, place = position
@@ -298,11 +318,16 @@ class Engine:
         self._workflow_failed(level, failure)
 
     def _workflow_failed(self, level: Level, failure: wire.Failure) -> None:
-        """A workflow has failed; a sub-workflow's error is that of the executor around it."""
-        if level.caller is None:
+        """A workflow has failed; a sub-workflow's error is that of the executor around it, unless that handles it."""
+        caller = level.caller
+        if caller is None:
             self._fail(failure)
+        elif caller.executor_id in caller.level.graph.catching:
+            self._dispatch.abandon_level(level)
+            level.abandon()
+            self._return_to(caller, level, failure)
         else:
-            self._executor_failed((level.caller.level, level.caller.position), failure)
+            self._executor_failed((caller.level, caller.position), failure)
 
     def _fail(self, failure: wire.Failure) -> None:
         self.journal.fail(failure.details)
@@ -316,6 +341,7 @@ class Engine:
         if withdrawn is not None:
             self._discard.append(withdrawn)
         self._dispatch.abandon()
+        self._held = []
         if self._root.superstep is not None and self._accepted:
             self._keep_responses()
         self._inbox.refuse_all(reason)
@@ -376,17 +402,26 @@ class Engine:
 
     def _mirror(self) -> None:
         """Commit what no delivery will carry: at rest, while an operator is waited for, and in the store's trouble."""
-        carried = not (self._recorder.troubled or self._dispatch.stuck)
+        carried = not (self._recorder.troubled or self._dispatch.stuck or self._held)
         if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and carried):
             return
         if self._committing:
             return
         records = self.lineage.carry()
-        if records or self._discard:
+        stow = [self._stow(level) for level in self._held if level.path]
+        if records or self._discard or stow:
             self._committing = True
             self._discarding = len(self._discard)
-            data = wire.CommitInput(graph=self._root.graph.signature, records=records, discard=list(self._discard))
-            self._decisions.append(Commit(data))
+            self._stowing = [one.path for one in stow]
+            discard = list(self._discard)
+            signature = self._root.graph.signature
+            self._decisions.append(
+                Commit(wire.CommitInput(graph=signature, records=records, discard=discard, stow=stow))
+            )
+
+    def _stow(self, level: Level) -> wire.Stow:
+        snapshot = wire.Snapshot(base=self._recorder.base, changes=self._dispatch.changes_of(level.path))
+        return wire.Stow(path=path_text(level.path), snapshot=snapshot)
 
     def _conclude(self) -> None:
         """End the run once the blob store has every checkpoint."""

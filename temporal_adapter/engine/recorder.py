@@ -43,6 +43,15 @@ class Recorder:
         """Return the snapshot that the next checkpoint would have."""
         return self._snapshot.snapshot()
 
+    def level(self, path: str) -> wire.Changes:
+        """Return that snapshot's part of one level."""
+        return self._snapshot.level(path)
+
+    @property
+    def base(self) -> wire.Base | None:
+        """The checkpoint that the snapshot builds on."""
+        return self._snapshot.base
+
     def promise(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
         """Return the header of the next checkpoint, for an activity that is to write it of its own outcome."""
         self._promised = self._promised or self._header(kind, iteration, stamp)

@@ -8,7 +8,7 @@ Entries are kept by *level*: the run's own workflow has the path "", a sub-workf
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from temporal_adapter import wire
@@ -21,8 +21,56 @@ _REFERENCE_SIZE = 100  # bytes that a reference, or the frame of a message or re
 Section = Literal["state", "executors", "attributes", "buffers", "requests"]
 SECTIONS: tuple[Section, ...] = ("state", "executors", "attributes", "buffers", "requests")
 
-Place = tuple[str, Section | Literal["iteration"], str]
-"""Where an entry is: the level's path, its section, and its key there. `iteration` has the one key ""."""
+Place = tuple[str, Section | Literal["iteration", "stowed"], str]
+"""Where an entry is: the level's path, its section, and its key there.
+
+`iteration` and `stowed` have the one key "". `stowed` refers to all entries that a sub-workflow had when they were
+written to the blob store by themselves: it takes the place of what it holds.
+"""
+
+
+class Entries:
+    """Entries by place, each with the number it was put with."""
+
+    def __init__(self) -> None:
+        self._levels: dict[str, dict[Place, tuple[Any, int]]] = {}
+
+    def put(self, place: Place, value: Any, number: int) -> None:
+        """Set an entry. What is stowed takes the place of all its level has."""
+        level = self._levels.setdefault(place[0], {})
+        if place[1] == "stowed":
+            level.clear()
+        level[place] = (value, number)
+
+    def keep(self, wanted: Iterable[tuple[Place, Any, int]]) -> None:
+        """Forget all but these."""
+        self._levels = {}
+        for place, value, number in wanted:
+            self._levels.setdefault(place[0], {})[place] = (value, number)
+
+    def paths(self) -> list[str]:
+        """Return the paths of the levels that have entries."""
+        return list(self._levels)
+
+    def all(self) -> Iterator[tuple[Place, Any, int]]:
+        """Yield place, value and number of every entry, level by level."""
+        for path in self._levels:
+            yield from self.of(path)
+
+    def of(self, path: str) -> Iterator[tuple[Place, Any, int]]:
+        """Yield the entries of a level."""
+        for place, (value, number) in self._levels.get(path, {}).items():
+            yield place, value, number
+
+    def level(self, path: str) -> wire.Changes:
+        """Return the entries of one level as a shape."""
+        fields: dict[str, Any] = {}
+        for (_, section, key), value, _ in self.of(path):
+            if section in SECTIONS:
+                fields.setdefault(section, {})[key] = value
+            else:
+                fields[section] = value
+        return wire.Changes(**fields)
 
 
 class SnapshotTracker:
@@ -30,62 +78,59 @@ class SnapshotTracker:
 
     def __init__(self) -> None:
         self.base: wire.Base | None = None
-        self._entries: dict[Place, tuple[Any, int]] = {}
+        self._entries = Entries()
 
     def put(self, place: Place, value: Any, ordinal: int) -> None:
         """Set an entry; None deletes it.
 
         A deletion is kept even without a base: a checkpoint that still has the entry may be acknowledged after it.
         """
-        self._entries[place] = (value, ordinal)
+        self._entries.put(place, value, ordinal)
 
     def acknowledge(self, base: wire.Base, ordinal: int) -> None:
         """The store holds the checkpoint with this ordinal: build on it, unless all is small enough to travel."""
         inline = self.base is None and self._size() <= INLINE_SNAPSHOT_LIMIT
         if not inline:
             self.base = base
-        self._entries = {
-            place: (value, changed)
-            for place, (value, changed) in self._entries.items()
-            if changed > ordinal or (inline and value is not None)
-        }
+        self._entries.keep(
+            [
+                (place, value, changed)
+                for place, value, changed in self._entries.all()
+                if changed > ordinal or (inline and value is not None)
+            ]
+        )
+
+    def level(self, path: str) -> wire.Changes:
+        """Return what changed of one level."""
+        return self._entries.level(path)
 
     def snapshot(self) -> wire.Snapshot:
         """Return the snapshot, of every level."""
-        entries = ((place, value) for place, (value, _) in self._entries.items())
-        return wire.Snapshot(base=self.base, changes=as_changes(entries))
+        children = {path: self.level(path) for path in self._entries.paths() if path}
+        return wire.Snapshot(base=self.base, changes=wire.replace(self.level(""), children=children))
 
     def _size(self) -> int:
-        return sum(len(key) + _weight(value) for (_, _, key), (value, _) in self._entries.items())
-
-
-def as_changes(entries: Iterable[tuple[Place, Any]]) -> wire.Changes:
-    """Return entries as a shape."""
-    levels: dict[str, dict[str, Any]] = {"": {}}
-    for (path, section, key), value in entries:
-        level = levels.setdefault(path, {})
-        if section == "iteration":
-            level[section] = value
-        else:
-            level.setdefault(section, {})[key] = value
-    outermost = levels.pop("")
-    return wire.Changes(**outermost, children={path: wire.Changes(**level) for path, level in levels.items()})
+        return sum(len(key) + _weight(value) for (_, _, key), value, _ in self._entries.all())
 
 
 def merged(under: wire.Changes, over: wire.Changes) -> wire.Changes:
-    """Return changes with others laid over them."""
-    children = dict(under.children)
-    for path, changes in over.children.items():
-        children[path] = merged(children[path], changes) if path in children else changes
-    return wire.Changes(
+    """Return changes of one level with others laid over them."""
+    if over.stowed is not None:
+        return over
+    return wire.replace(
+        under,
         **{section: {**getattr(under, section), **getattr(over, section)} for section in SECTIONS},
         iteration=under.iteration if over.iteration is None else over.iteration,
-        children=children,
     )
 
 
+def weight(changes: wire.Changes) -> int:
+    """Return roughly how many bytes the changes of a level take in JSON."""
+    entries = [entry for section in SECTIONS for entry in getattr(changes, section).items()]
+    return sum(len(key) + _weight(value) for key, value in entries)
+
+
 def _weight(value: Any) -> int:
-    """Roughly, the bytes an entry takes in JSON."""
     if isinstance(value, wire.Value):
         own = value.size if value.ref is None else _REFERENCE_SIZE
         return own + sum(map(_weight, value.patches))

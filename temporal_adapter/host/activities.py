@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
 from agent_framework import WorkflowCheckpointException, WorkflowValidationError
 from temporalio import activity
-from temporalio.exceptions import ApplicationError, FailureError
+from temporalio.api.failure.v1 import Failure
+from temporalio.converter import DefaultFailureConverter
+from temporalio.exceptions import ApplicationError
 
 from temporal_adapter import wire
 from temporal_adapter.activity_errors import as_application_error
@@ -69,25 +72,65 @@ def _define(
     async def run(data: Any) -> Any:
         try:
             return ordered_json(wire.dump(await body(wire.load(shape, data))))
-        except FailureError:
-            raise
-        except StoreError as error:  # the workflow tries again, in its own time
-            raise ApplicationError(str(error), type=STORE_UNAVAILABLE, non_retryable=True) from error
+        except asyncio.CancelledError as error:
+            if activity.is_cancelled():
+                raise
+            raise _failed(error) from _cause(error)  # of a task that the executor awaited, say
+        except ApplicationError as error:
+            if _is_writable(error):
+                raise
+            raise _writable(error) from None
         except Exception as error:
-            failure = failure_of(error)
-            # The cause goes along for its stack, unless its own message is too long to.
-            cause = error if len(failure.message) <= _SHORT else None
-            raise as_application_error(failure, non_retryable=isinstance(error, _PROGRAMMING_ERRORS)) from cause
+            raise _failed(error) from _cause(error)
 
     return activity.defn(name=activity_type)(run)
 
 
+def _failed(error: BaseException) -> ApplicationError:
+    """Return what an activity fails with. Temporal takes no other error of it, not even of Temporal's own kinds."""
+    if isinstance(error, StoreError):  # the workflow tries again, in its own time
+        return ApplicationError(wire.encodable(str(error)), type=STORE_UNAVAILABLE, non_retryable=True)
+    return as_application_error(failure_of(error), non_retryable=isinstance(error, _PROGRAMMING_ERRORS))
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """Return an error as a cause, for its stack, unless it cannot be written down or its own message is too long to."""
+    return error if _is_writable(error) and len(str(error)) <= _SHORT else None
+
+
+def _is_writable(error: BaseException) -> bool:
+    """Whether Temporal can write an error down, with its causes: if not, it would be lost for an error about that."""
+    try:
+        DefaultFailureConverter().to_failure(error, activity.payload_converter(), Failure())
+    except Exception:
+        return False
+    return True
+
+
+def _writable(error: ApplicationError) -> ApplicationError:
+    """Return an executor's own error with what of it can be written down."""
+
+    def having(*details: Any) -> ApplicationError:
+        return ApplicationError(
+            wire.encodable(str(error.message)),
+            *details,
+            type=None if error.type is None else wire.encodable(str(error.type)),
+            non_retryable=error.non_retryable,
+            next_retry_delay=error.next_retry_delay,
+            category=error.category,
+        )
+
+    whole = having(*error.details)
+    return whole if _is_writable(whole) else having()
+
+
 async def _commit(host: Host, data: wire.CommitInput) -> wire.CommitResult:
     async with host.graph(data.graph) as graph:
-        checkpoints = host.stores().checkpoints
+        stores = host.stores()
         for checkpoint_id in data.discard:
-            await checkpoints.discard(checkpoint_id)
-        outcome = await mirror.write(checkpoints, graph.description(), data.records)
+            await stores.checkpoints.discard(checkpoint_id)
+        outcome = await mirror.write(stores, graph.description(), data.records)
+        stowed = [await mirror.stow(stores, one) for one in data.stow]
     if outcome.error is not None:  # raised, so that Temporal shows it and tries again
         raise ApplicationError(outcome.error, type="StoreError")
-    return wire.CommitResult(records=outcome, at=now())
+    return wire.CommitResult(records=outcome, stowed=stowed, at=now())

@@ -23,13 +23,12 @@ from temporal_adapter.idempotency import idempotent_under
 from temporal_adapter.nesting import Called
 from temporal_adapter.payload import Reader, Writer
 from temporal_adapter.pool import BuiltGraph
-from temporal_adapter.store import overlay
 from temporal_adapter.wire.names import path_text
 
 from . import live, mirror
-from .context import Host, Stores, now
+from .context import Host, now
 from .heartbeat import check_wanted
-from .nested import call_of, calls_recorded
+from .nested import call_of, calls_recorded, own_state
 from .outcome import ResultTable, result_events
 from .state import SharedState
 
@@ -56,14 +55,14 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
         stores = host.stores()
         description = outermost.description()
         graph = outermost.level(data.path)
-        records = await mirror.write(stores.checkpoints, description, data.records) if data.records else None
+        records = await mirror.write(stores, description, data.records) if data.records else None
         snapshot = data.snapshot or data.records[-1].snapshot
         reader = Reader(graph.codec, stores.values)
-        entries = await _entries(stores, snapshot, data.path)
+        entries = await mirror.entries_of(stores, snapshot, path_text(data.path))
         state = SharedState({key: await reader.raw(value) for key, value in entries.state.items()}, graph.codec)
         await _restore(graph, data.executor_id, entries, reader)
         given = await _input(graph, data, reader)
-        writer = Writer(graph.codec, stores.values, inline_budget=data.inline_budget)
+        writer = Writer(graph.codec, stores.values, inline_budget=data.inline_budget, for_people=not data.path)
         try:
             with idempotent_under(f"{activity.info().workflow_id}/{data.key}/{data.executor_id}"):
                 async with live.context(data, graph.codec, stores.values) as context:
@@ -75,15 +74,8 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
         own: wire.CommitOutcome | None = None
         if data.own is not None and (records is None or records.base is not None):
             record = _own_record(data, snapshot, result)
-            own = await mirror.write(stores.checkpoints, description, [record], mirror.own_rank())
+            own = await mirror.write(stores, description, [record], mirror.own_rank())
         return wire.replace(result, records=records, own=own, attempt=live.attempt(data))
-
-
-async def _entries(stores: Stores, snapshot: wire.Snapshot, path: list[str]) -> wire.SnapshotEntries:
-    """Return what the executor's own workflow knows; the snapshot's changes are that workflow's already."""
-    base = wire.SnapshotEntries() if snapshot.base is None else await stores.checkpoints.load(snapshot.base)
-    level = base.children.get(path_text(path), wire.SnapshotEntries()) if path else base
-    return overlay(level, snapshot.changes)
 
 
 async def _restore(graph: BuiltGraph, executor_id: str, entries: wire.SnapshotEntries, reader: Reader) -> None:
@@ -164,15 +156,15 @@ async def _result(
         executor_state=executor_state,
         attributes=None if attributes is None else table.add(attributes),
         at=now(),
-        values=[await _value(table, place, writer, readable=not graph.path) for place in range(len(table.encoded))],
+        values=[await _value(table, place, writer) for place in range(len(table.encoded))],
     )
 
 
-async def _value(table: ResultTable, place: int, writer: Writer, *, readable: bool) -> wire.Value:
+async def _value(table: ResultTable, place: int, writer: Writer) -> wire.Value:
     encoded = table.encoded[place]
     if place in table.many:
         return wire.replace(await writer.raw(encoded), many=table.many[place])
-    return await (writer.readable(encoded) if readable and place in table.outputs else writer.raw(encoded))
+    return await (writer.readable(encoded) if place in table.outputs else writer.raw(encoded))
 
 
 async def _sent(graph: BuiltGraph, table: ResultTable, position: int, message: WorkflowMessage) -> wire.SentMessage:
@@ -188,7 +180,7 @@ async def _sent(graph: BuiltGraph, table: ResultTable, position: int, message: W
 async def _saved(graph: BuiltGraph, executor_id: str) -> dict[str, Any] | None:
     executor = graph.executor(executor_id)
     if executor_id in graph.children:
-        return None  # the state of the executors inside, which the run has
+        return await own_state(graph, executor_id)
     return await executor.on_checkpoint_save() if overrides_hooks(executor) else None
 
 

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from temporalio import activity
 
 from temporal_adapter import wire
-from temporal_adapter.store import RECORDED_RANK, CheckpointStore, StoreError, attempt_rank
+from temporal_adapter.store import RECORDED_RANK, StoreError, attempt_rank, overlay, unstowed
+
+from .context import Stores
 
 logger = logging.getLogger(__name__)
 
@@ -20,15 +22,42 @@ def own_rank() -> str:
 
 
 async def write(
-    store: CheckpointStore, graph: wire.Graph, records: Sequence[wire.CheckpointRecord], rank: str = RECORDED_RANK
+    stores: Stores, graph: wire.Graph, records: Sequence[wire.CheckpointRecord], rank: str = RECORDED_RANK
 ) -> wire.CommitOutcome:
     """Write checkpoints, parents first; stop at the first that cannot be written."""
     workflow_id = activity.info().workflow_id or ""
     base: wire.Base | None = None
     for record in records:
         try:
-            base = await store.commit(record, graph=graph, workflow_id=workflow_id, rank=rank)
+            changes = await unstowed(record.snapshot.changes, stores.values.resolve)
+            record = wire.replace(record, snapshot=wire.replace(record.snapshot, changes=changes))
+            base = await stores.checkpoints.commit(record, graph=graph, workflow_id=workflow_id, rank=rank)
         except StoreError as error:
             logger.warning("Checkpoint %s is not yet in the blob store: %s", record.header.checkpoint_id, error)
             return wire.CommitOutcome(error=str(error))
     return wire.CommitOutcome(base=base)
+
+
+async def stow(stores: Stores, stow: wire.Stow) -> wire.Value:
+    """Write the entries of a sub-workflow to the blob store by themselves; return where they are.
+
+    Raises:
+        StoreError: The store cannot be read or written.
+    """
+    entries = wire.dump(await entries_of(stores, stow.snapshot, stow.path))
+    return wire.Value(ref=await stores.values.put(entries), size=len(wire.to_bytes(entries)))
+
+
+async def entries_of(stores: Stores, snapshot: wire.Snapshot, path: str) -> wire.SnapshotEntries:
+    """Return what a workflow of a run knows; the snapshot's changes are that workflow's already.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    changes = await unstowed(snapshot.changes, stores.values.resolve)
+    base = wire.SnapshotEntries()
+    if snapshot.base is not None and not changes.whole:
+        base = await stores.checkpoints.load(snapshot.base)
+        if path:
+            base = base.children.get(path, wire.SnapshotEntries())
+    return overlay(base, changes)

@@ -91,4 +91,4 @@ async def _commit(
         ),
         messages=[judgement.message.message for judgement in accepted if judgement.message is not None],
     )
-    return await mirror.write(stores.checkpoints, graph.description(), [record], mirror.own_rank())
+    return await mirror.write(stores, graph.description(), [record], mirror.own_rank())

@@ -17,6 +17,7 @@ from temporal_adapter.wire.names import path_text
 
 from . import mirror
 from .context import Host, now
+from .nested import own_state
 
 INPUT_NOT_HANDLED = "InputNotHandled"
 """Error type of a run whose input no handler of the start executor accepts."""
@@ -60,7 +61,7 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
             executors=executors,
             children=children,
             waits_for_operator=(data.options.on_failure or host.on_failure) == "wait",
-            commit=await mirror.write(stores.checkpoints, description, [record], mirror.own_rank()),
+            commit=await mirror.write(stores, description, [record], mirror.own_rank()),
             at=now(),
         )
 
@@ -127,10 +128,10 @@ async def _saved(graph: BuiltGraph) -> dict[str, dict[str, Any]]:
     """
     saved: dict[str, dict[str, Any]] = {}
     for executor_id, executor in graph.workflow.executors.items():
-        if executor_id in graph.children:
-            continue
         try:
-            state = await executor.on_checkpoint_save()
+            state = await (
+                own_state(graph, executor_id) if executor_id in graph.children else executor.on_checkpoint_save()
+            )
         except Exception:
             continue
         if state:

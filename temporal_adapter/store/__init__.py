@@ -9,7 +9,7 @@ from .checkpoints import CheckpointStore
 from .errors import CorruptObject, MissingObject, StoreError
 from .lineage import lineage_order
 from .names import RECORDED_RANK, attempt_rank
-from .overlay import overlay
+from .overlay import overlay, unstowed
 from .values import CACHE_BYTES, INLINE_BUDGET, INLINE_LIMIT, Spill, ValueStore
 
 __all__ = [
@@ -27,4 +27,5 @@ __all__ = [
     "attempt_rank",
     "lineage_order",
     "overlay",
+    "unstowed",
 ]

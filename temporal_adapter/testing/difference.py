@@ -8,7 +8,8 @@ Left out of the comparison is what neither side promises:
 - When an executor fails, those beside it are stopped wherever they are, and what it did itself before it failed is
   taken back on Temporal. Of a superstep that failed, it is compared who failed, with what, and what that executor did
   before.
-- Temporal warns of a fan-in that never fired; MAF's own runner says nothing of it.
+- Temporal warns of a fan-in that never fired, and of state that two executors changed in one superstep; MAF's own
+  runner says nothing of it.
 - What fan-ins have buffered is compared whatever order their sources are listed in; what each source sent is in order.
 """
 
@@ -34,7 +35,7 @@ from .comparing import SIDES, first_difference
 from .observed import Observed
 
 _ASKED = WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS  # shown when an executor asks
-_UNFILLED_FAN_IN = re.compile(r"Fan-in to executor .* never fired: ")
+_OF_TEMPORAL_ALONE = re.compile(r"Fan-in to executor .* never fired: |Executors .* both changed the state ")
 
 
 def difference_of(expected: Observed, actual: Observed, *, sides: tuple[str, str] = SIDES) -> str | None:
@@ -125,7 +126,7 @@ def _is_of_temporal_alone(event: WorkflowEvent[Any]) -> bool:
         event.type == "warning"
         and event.origin is WorkflowEventSource.FRAMEWORK
         and isinstance(event.data, str)
-        and _UNFILLED_FAN_IN.match(event.data) is not None
+        and _OF_TEMPORAL_ALONE.match(event.data) is not None
     )
 
 

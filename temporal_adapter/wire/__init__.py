@@ -10,9 +10,10 @@ refuses a newer version than its own with an error that says so.
 
 from .live import LiveBatch
 from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
+from .options import NO_TOOLS, parse_options
 from .patches import ABSENT, patch_between, patched
 from .responses import check_depth, parse_responses
-from .schema import SCHEMA_VERSION, WireError, digest, dump, fingerprint, load, replace, to_bytes
+from .schema import SCHEMA_VERSION, WireError, digest, dump, encodable, fingerprint, load, replace, to_bytes
 from .shapes import (
     Base,
     Call,
@@ -20,6 +21,7 @@ from .shapes import (
     CheckpointHeader,
     CheckpointKind,
     CheckpointRecord,
+    ChildRun,
     CommitInput,
     CommitOutcome,
     CommitResult,
@@ -52,11 +54,13 @@ from .shapes import (
     SentMessage,
     Snapshot,
     StartOptions,
+    Stow,
     Value,
 )
 
 __all__ = [
     "ABSENT",
+    "NO_TOOLS",
     "SCHEMA_VERSION",
     "Base",
     "Call",
@@ -64,6 +68,7 @@ __all__ = [
     "CheckpointHeader",
     "CheckpointKind",
     "CheckpointRecord",
+    "ChildRun",
     "CommitInput",
     "CommitOutcome",
     "CommitResult",
@@ -101,13 +106,16 @@ __all__ = [
     "Snapshot",
     "SnapshotEntries",
     "StartOptions",
+    "Stow",
     "Value",
     "WireError",
     "check_depth",
     "digest",
     "dump",
+    "encodable",
     "fingerprint",
     "load",
+    "parse_options",
     "parse_responses",
     "patch_between",
     "patched",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from .schema import to_bytes
 from .tags import TAG
 
 
@@ -27,7 +28,7 @@ def patch_between(before: Any, after: Any) -> dict[str, Any] | None:
     if isinstance(after, list):
         items = cast("list[Any]", after)
         start: Any = [] if before is ABSENT else before
-        if isinstance(start, list) and items[: len(cast("list[Any]", start))] == start:
+        if isinstance(start, list) and _same(items[: len(cast("list[Any]", start))], start):
             return {"append": items[len(cast("list[Any]", start)) :]}
     elif _is_plain_dict(after):
         start = {} if before is ABSENT else before
@@ -49,6 +50,10 @@ def patched(before: Any, patch: Mapping[str, Any]) -> Any:
     return result
 
 
+def _same(left: Any, right: Any) -> bool:
+    return left == right and to_bytes(left) == to_bytes(right)  # of one type, too: 1 == 1.0 == True
+
+
 def _is_plain_dict(value: Any) -> bool:
     return isinstance(value, dict) and TAG not in value
 
@@ -57,9 +62,9 @@ def _dict_patch(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]
     replaced: dict[str, Any] = {}
     changed: dict[str, Any] = {}
     for key, value in after.items():
-        if key in before and before[key] == value and type(before[key]) is type(value):
+        if key in before and _same(before[key], value):
             continue
-        inner = patch_between(before[key], value) if key in before else None
+        inner = patch_between(before.get(key, ABSENT), value)
         if inner is None:
             replaced[key] = value
         else:

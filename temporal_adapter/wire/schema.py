@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 SCHEMA_VERSION = 1
-_VERSION_KEY = "v"
+VERSION_KEY = "v"
 
 ShapeT = TypeVar("ShapeT")
 
@@ -20,7 +20,7 @@ class WireError(ValueError):
 
 def dump(shape: msgspec.Struct) -> dict[str, Any]:
     """Return the JSON form of a shape: plain dicts, lists and scalars, with the schema version under `v`."""
-    return {_VERSION_KEY: SCHEMA_VERSION, **cast("dict[str, Any]", msgspec.to_builtins(shape))}
+    return {VERSION_KEY: SCHEMA_VERSION, **cast("dict[str, Any]", msgspec.to_builtins(shape))}
 
 
 def load(shape: type[ShapeT], data: Any) -> ShapeT:
@@ -32,7 +32,7 @@ def load(shape: type[ShapeT], data: Any) -> ShapeT:
         WireError: The data is of a newer schema version, or does not have the shape.
     """
     if isinstance(data, dict):
-        version = cast("dict[str, Any]", data).get(_VERSION_KEY, SCHEMA_VERSION)
+        version = cast("dict[str, Any]", data).get(VERSION_KEY, SCHEMA_VERSION)
         if not isinstance(version, int) or version > SCHEMA_VERSION:
             raise WireError(
                 f"{shape.__name__} has schema version {version!r}, and this release of agent-framework-temporal "
@@ -41,7 +41,7 @@ def load(shape: type[ShapeT], data: Any) -> ShapeT:
     try:
         return msgspec.convert(data, shape)
     except msgspec.ValidationError as error:
-        raise WireError(f"{shape.__name__} cannot be read: {error}") from error
+        raise WireError(encodable(f"{shape.__name__} cannot be read: {error}")) from None
 
 
 def replace(shape: ShapeT, **fields: Any) -> ShapeT:
@@ -52,6 +52,11 @@ def replace(shape: ShapeT, **fields: Any) -> ShapeT:
 def to_bytes(data: Any) -> bytes:
     """Return JSON data as text: keys in their order, no white space, ASCII (so that lone surrogates pass)."""
     return json.dumps(data, separators=(",", ":")).encode("ascii")
+
+
+def encodable(text: str) -> str:
+    """Return a text with its lone surrogates escaped: Temporal's own fields, such as a message, cannot have them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def digest(data: bytes) -> str:

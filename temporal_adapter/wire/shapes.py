@@ -138,6 +138,7 @@ class Graph(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     shows_error_messages: bool = True  # MAF's setting SENSITIVE_DATA_ENABLED, which its error events follow
     fan_ins: dict[str, FanIn] = {}
     children: dict[str, Graph] = {}  # sub-workflows, by the executor that wraps them
+    catching: list[str] = []  # of these executors, those that may handle the error of their sub-workflow
 
 
 # --- checkpoints --------------------------------------------------------------------------------------------
@@ -152,6 +153,8 @@ class Changes(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     buffers: dict[str, list[Message] | None] = {}  # fan-in buffers, in order of arrival
     requests: dict[str, Request | None] = {}  # pending requests
     iteration: int | None = None  # of a sub-workflow; the run's own is in its checkpoints' headers
+    stowed: Value | None = None  # of a sub-workflow: `SnapshotEntries` in the blob store, which the above are laid over
+    whole: bool = False  # of a sub-workflow: these are all its entries, and what the base has of it is void
     children: dict[str, Changes] = {}  # of sub-workflows, by path, such as "review" or "review/legal"; not nested
 
 
@@ -236,11 +239,18 @@ class SeedResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     at: str  # when it was done; recorded here, since a workflow has no clock that a replay shows the same
 
 
+class ChildRun(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """A run of a sub-workflow, as the executor around it sees it."""
+
+    events: list[Event] = []  # its outputs and requests
+    failure: Failure | None = None  # what it failed with
+
+
 class Nested(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """What an executor that wraps a sub-workflow is told of it."""
 
     requests: list[Request] = []  # that were pending in it before this delivery
-    runs: list[list[Event]] = []  # what it showed in each run that this delivery has called for so far
+    runs: list[ChildRun] = []  # that this delivery has called for so far
 
 
 class DeliveryInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -356,14 +366,23 @@ class RespondResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     commit: CommitOutcome | None = None  # of the response-entry checkpoint
 
 
+class Stow(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """The entries of a sub-workflow, to write to the blob store by themselves."""
+
+    path: str
+    snapshot: Snapshot
+
+
 class CommitInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     graph: str
     records: list[CheckpointRecord] = []
     discard: list[str] = []  # ids that an attempt may have written, or may yet, and history never recorded
+    stow: list[Stow] = []
 
 
 class CommitResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     records: CommitOutcome
+    stowed: list[Value] = []  # references, in the order of `stow`
     at: str
 
 

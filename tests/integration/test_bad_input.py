@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
 
 from temporal_adapter import DurableRun, DurableWorkflow, RunNotFound, UnknownWorkflow
 from temporal_adapter.values import EncodeError
@@ -78,13 +79,67 @@ async def test_start_options_of_a_newer_release_are_refused(client: Client, task
     assert "99" in error.message
 
 
-@pytest.mark.parametrize("options", ["json", [], {"encoding": "xml"}], ids=repr)
+@pytest.mark.parametrize("options", ["json", [], {"encoding": "xml"}, {"encoding": "\ud800"}], ids=ascii)
 async def test_start_options_of_another_shape_are_refused(client: Client, task_queue: str, options: Any) -> None:
     async with serving(client, task_queue, chain):
         handle = await client.start_workflow("chain", args=[1, options], id=task_queue, task_queue=task_queue)
         error = await failure_of(handle)
 
     assert error.type == "WireError"
+
+
+@pytest.mark.parametrize("key", ["strem", "function_invocation_kwarg", ""])
+async def test_an_unknown_start_option_is_refused_and_the_known_ones_are_named(
+    client: Client, task_queue: str, key: str
+) -> None:
+    error = await _refusal(client, task_queue, {"stream": True, key: {"a": 1}})
+
+    assert error.type == "WireError"
+    assert error.message == (
+        f"The run's options have the unknown key {key!r}. They may have: encoding, function_invocation_kwargs, "
+        "client_kwargs, on_failure, stream."
+    )
+
+
+async def test_start_options_may_say_their_schema_version(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, chain):
+        options = {"v": 1, "on_failure": "fail"}
+        handle = await client.start_workflow("chain", args=[1, options], id=task_queue, task_queue=task_queue)
+        result = await handle.result()
+
+    assert result["outputs"]
+
+
+async def test_tools_are_refused_in_the_words_of_the_client(client: Client, task_queue: str) -> None:
+    durable = DurableWorkflow(client, "chain", task_queue=task_queue)
+    with pytest.raises(ValueError, match="Give the agents their tools in the factory") as refused:
+        await durable.start(1, tools=[print])  # type: ignore[arg-type]
+
+    error = await _refusal(client, task_queue, {"tools": []})
+
+    assert error.message == str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["function_invocation_kwargs", "client_kwargs"])
+async def test_kwargs_that_are_nested_too_deeply_are_refused(client: Client, task_queue: str, name: str) -> None:
+    error = await _refusal(client, task_queue, {name: {"a": nested(400)}})
+
+    assert (error.type, error.message) == ("WireError", "The JSON is nested more than 150 levels deep.")
+
+
+async def _refusal(client: Client, task_queue: str, options: Any) -> ApplicationError:
+    """Start a run with options; return what it failed with."""
+    async with serving(client, task_queue, chain):
+        handle = await client.start_workflow("chain", args=[1, options], id=task_queue, task_queue=task_queue)
+        return await failure_of(handle)
+
+
+def nested(levels: int) -> Any:
+    """Return JSON of so many levels."""
+    data: Any = 1
+    for level in range(levels):
+        data = {"a": data} if level % 2 else [data]
+    return data
 
 
 # --- a client that asks for what is not there ---------------------------------------------------------------

@@ -53,6 +53,17 @@ def test_dicts_in_dicts_are_merged_at_every_depth() -> None:
     assert merged == {"totals": {"a": 1, "b": 2, "c": 3}, "names": ["x", "y", "z"]}
 
 
+def test_lists_that_are_new_in_a_dict_are_merged_too() -> None:
+    patch = patch_between({}, {"items": ["b"]})
+
+    assert patch is not None
+    assert patched({"items": ["a"]}, patch) == {"items": ["a", "b"]}
+
+
+def test_a_number_that_only_changes_its_type_is_no_addition() -> None:
+    assert patch_between([1, 2], [True, 2.0, 3]) is None
+
+
 def test_a_key_that_one_deletes_goes() -> None:
     patch = patch_between({"a": 1, "b": 2}, {"b": 2})
 

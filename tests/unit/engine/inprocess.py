@@ -131,7 +131,8 @@ class _Run:
 
     async def _commit(self, data: wire.CommitInput) -> Fact:
         result = await self._activity(service_activity_type(self.name, "commit"), data)
-        return Committed(wire.load(wire.CommitResult, result).records)
+        committed = wire.load(wire.CommitResult, result)
+        return Committed(committed.records, tuple(committed.stowed))
 
     async def _activity(self, activity_type: str, data: Any) -> Any:
         """Run an activity as a worker would, with JSON in and out."""

@@ -32,7 +32,7 @@ def test_a_later_write_that_knew_the_key_is_laid_over_the_earlier() -> None:
     written, conflicts = merge_writes(superstep(("a", [1], {"append": [1]}), ("b", [2], {"append": [2]})))
 
     assert written == {"k": wire.replace(value([1]), patches=[value({"append": [2]})])}
-    assert conflicts == []
+    assert conflicts == [Conflict("k", earlier="a", later="b", kept=True)]
 
 
 def test_a_later_write_that_did_not_read_the_key_replaces_the_earlier_as_in_process() -> None:
@@ -43,11 +43,17 @@ def test_a_write_that_has_no_patch_is_a_conflict_with_the_last_of_another_execut
     written, conflicts = merge_writes(superstep(("a", 1, None), ("b", 2, None)))
 
     assert written == {"k": value(2)}
-    assert conflicts == [Conflict("k", loser="a", winner="b")]
+    assert conflicts == [Conflict("k", earlier="a", later="b", kept=False)]
 
 
 def test_two_that_write_the_same_do_not_conflict() -> None:
-    assert merge_writes(superstep(("a", 1, None), ("b", 1, None))) == ({"k": value(1)}, [])
+    assert merge_writes(superstep(("a", "x", None), ("b", "x", None))) == ({"k": value("x")}, [])
+
+
+def test_two_that_count_to_the_same_number_do() -> None:
+    _, conflicts = merge_writes(superstep(("a", 1, None), ("b", 1, None)))
+
+    assert conflicts == [Conflict("k", earlier="a", later="b", kept=False)]
 
 
 def test_an_executor_does_not_conflict_with_itself() -> None:
@@ -59,4 +65,4 @@ def test_what_is_added_to_a_deleted_value_begins_empty() -> None:
 
     [kept] = [one for one in written.values() if one is not None]
     assert wire.patched(kept.inline, kept.patches[0].inline) == [2]
-    assert conflicts == []
+    assert [one.kept for one in conflicts] == [True]

@@ -128,8 +128,8 @@ class Attributes:
         if built.pickled is not None and _pickled(built.value) != built.pickled:
             raise EncodeError(
                 f"{name}: the handler changed this {type(built.value).__qualname__} in place, and it cannot be encoded "
-                "to travel with the run. Override on_checkpoint_save and on_checkpoint_restore to carry it, or "
-                "register its type with agent_framework.register_checkpoint_type."
+                "to travel with the run. Override on_checkpoint_save and on_checkpoint_restore to carry it, or give "
+                "its class to AgentFrameworkPlugin(types=[...])."
             )
 
 

@@ -16,6 +16,9 @@ def idempotency_key() -> str | None:
     The key is the same each time, and another for every other message, executor and run, so that a payment service
     or a database can tell a repetition. It has at most a few hundred characters of ASCII.
 
+    It names the delivery: a handler that does several things, or an agent whose tools do, must add something of each,
+    such as `f"{idempotency_key()}/{invoice_id}"`.
+
     The executors of a workflow that a handler runs itself (`await other.run(...)`) have the handler's key, all the same
     one: they are part of what it does. Each of a `WorkflowExecutor`'s sub-workflow has its own.
 

@@ -16,6 +16,10 @@ class RunNotFound(LookupError):
     """No run has this workflow id."""
 
 
+class RunClosed(RunNotFound):
+    """The run has ended."""
+
+
 class UnknownWorkflow(LookupError):
     """The workers of the task queue do not know the run's workflow type."""
 
@@ -54,7 +58,7 @@ def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> G
     except (RPCError, WorkflowQueryFailedError) as error:
         if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
             if "already completed" in error.message:
-                raise RunNotFound(f"The run {workflow_id!r} is closed; it takes no more responses.") from error
+                raise RunClosed(f"The run {workflow_id!r} is closed; it takes no more responses.") from error
             raise RunNotFound(
                 f"There is no run with workflow id {workflow_id!r}, or it is past its retention. "
                 "`temporal workflow list` shows the runs of the namespace."

@@ -22,7 +22,7 @@ from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.values import to_plain_json
 
-from .errors import NoWorker, explained, not_registered, says_not_registered
+from .errors import NoWorker, ResponseRefused, RunClosed, explained, not_registered, says_not_registered
 from .raising import raised_again
 from .reading import EventReader, run_result
 from .streaming import LiveMerge, read_live
@@ -173,15 +173,19 @@ class DurableRun:
             comment: Why, for the record.
 
         Raises:
-            ResponseRefused: The response is unknown, ill-typed or a second one; says why. The request stays as it was.
-            RunNotFound: There is no such run, or it is closed.
+            ResponseRefused: The response is unknown, ill-typed, late, or another than was accepted; says why. The
+                request stays as it was.
+            RunNotFound: There is no such run.
         """
         data = wire.Response(
             request_id=request_id, response=to_plain_json(response), responder=responder, comment=comment
         )
-        with self._explained():
-            # The SDK's overloads leave this one partly untyped.
-            answer = await cast("Any", self.handle).execute_update("respond", ordered_json(wire.dump(data)))
+        try:
+            with self._explained():
+                # The SDK's overloads leave this one partly untyped.
+                answer = await cast("Any", self.handle).execute_update("respond", ordered_json(wire.dump(data)))
+        except RunClosed as error:
+            raise ResponseRefused(str(error)) from error
         fate = answer["responses"][0]
         return Accepted(fate["request_id"], fate.get("checkpoint_id"))
 

@@ -12,7 +12,7 @@ from .difference import difference_of
 from .in_process import run_in_process
 from .observed import Observed
 from .on_temporal import run_on_temporal
-from .script import Script, UnfitForComparison
+from .script import Script, UnfitForComparison, check_answers_used
 from .server import local_server
 
 _TWICE = ("in one in-process run", "in another")
@@ -54,8 +54,8 @@ async def assert_same_as_in_process(
         raise AssertionError(
             f"Workflow {factory().name!r} does not do on Temporal what it does in-process.\n"
             f"First difference: {difference}\n"
-            "On Temporal executors share nothing but messages and shared state: each delivery runs on a graph of its "
-            "own, perhaps in another process."
+            "On Temporal executors share nothing but messages, and shared state as it was before the superstep: each "
+            "delivery runs on a graph of its own, perhaps in another process (docs/differences.md)."
         )
     return in_process, on_temporal
 
@@ -73,6 +73,7 @@ async def _reference(factory: Callable[[], Workflow], script: Script) -> Observe
     """Run in-process twice, and see that the two runs are alike."""
     _check_builds(factory)
     first, second = await run_in_process(factory, script), await run_in_process(factory, script)
+    check_answers_used(script, first)
     difference = difference_of(first, second, sides=_TWICE)
     if difference is not None:
         raise UnfitForComparison(

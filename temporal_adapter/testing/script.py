@@ -8,6 +8,8 @@ from typing import Any
 
 from agent_framework import WorkflowEvent, WorkflowInvocationKwargs
 
+from .observed import Observed
+
 Answers = Callable[[Sequence[WorkflowEvent[Any]]], Mapping[str, Any]]
 """Given the pending requests at a pause, the responses to give now, by request id. None given: the run stays paused."""
 
@@ -62,6 +64,26 @@ class Script:
                     "responses by the request_id of the requests that `answers` is given."
                 )
         return given
+
+
+def check_answers_used(script: Script, seen: Observed) -> None:
+    """See that a mapping of answers has none for a request that was never made: a run would wait for it unnoticed.
+
+    Raises:
+        UnfitForComparison: It has.
+    """
+    if script.answers is None or callable(script.answers):
+        return
+    requests = [event for pause in seen.pauses for event in pause]
+    executors = sorted({event.source_executor_id for event in requests})
+    asked = {event.request_id for event in requests}.union(executors)
+    unused = [key for key in script.answers if key not in asked]
+    if unused:
+        raise UnfitForComparison(
+            f"The script answers {', '.join(map(repr, unused))}, and no such request was made; there were requests of "
+            f"{', '.join(map(repr, executors)) or 'no executor'}. Answer by request id, or by the id of the executor "
+            "that asks; for a sub-workflow, of the one that wraps it."
+        )
 
 
 def _looked_up(answers: Mapping[str, Any], requests: Sequence[WorkflowEvent[Any]]) -> dict[str, Any]:

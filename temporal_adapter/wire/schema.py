@@ -40,8 +40,8 @@ def load(shape: type[ShapeT], data: Any) -> ShapeT:
             )
     try:
         return msgspec.convert(data, shape)
-    except msgspec.ValidationError as error:
-        raise WireError(encodable(f"{shape.__name__} cannot be read: {error}")) from None
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second of a lone surrogate in a name
+        raise WireError(f"{shape.__name__} cannot be read: {error}") from error
 
 
 def replace(shape: ShapeT, **fields: Any) -> ShapeT:

@@ -8,7 +8,7 @@ import pytest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
-from temporal_adapter import DurableRun, DurableWorkflow, RunNotFound, UnknownWorkflow
+from temporal_adapter import DurableRun, DurableWorkflow, ResponseRefused, RunNotFound, UnknownWorkflow
 from temporal_adapter.values import EncodeError
 from tests.support.graphs import Question, chain, typed_messages
 from tests.support.running import failure_of, serving
@@ -172,7 +172,7 @@ async def test_a_response_to_a_run_that_has_ended_is_refused(client: Client, tas
         run = await durable.start(1)
         await run.result()
 
-        with pytest.raises(RunNotFound, match="closed"):
+        with pytest.raises(ResponseRefused, match="closed"):
             await run.respond("some-id", True)
 
 

@@ -189,8 +189,8 @@ async def test_a_list_that_executors_share_is_a_difference_and_is_told(client: C
         "Workflow 'shared-list' does not do on Temporal what it does in-process.\n"
         "First difference: outputs['take'][0]: 1 items in-process, 0 on Temporal; [0] is in-process only, "
         "with 7 (int)\n"
-        "On Temporal executors share nothing but messages and shared state: each delivery runs on a graph of its own, "
-        "perhaps in another process."
+        "On Temporal executors share nothing but messages, and shared state as it was before the superstep: each "
+        "delivery runs on a graph of its own, perhaps in another process (docs/differences.md)."
     )
 
 
@@ -247,6 +247,13 @@ async def test_an_answer_to_a_request_that_nobody_made_is_told() -> None:
 
     with pytest.raises(UnfitForComparison, match="answers request 'another', and pending are"):
         await assert_same_as_in_process(ask_twice, script, client=_no_client())
+
+
+async def test_an_answer_by_the_id_of_an_executor_that_never_asks_is_told() -> None:
+    with pytest.raises(
+        UnfitForComparison, match="answers 'nobody', and no such request was made; there were requests of"
+    ):
+        await assert_same_as_in_process(ask_twice, Script(1, answers={"nobody": True}), client=_no_client())
 
 
 async def test_an_answer_of_the_wrong_type_is_told(client: Client) -> None:

@@ -97,15 +97,18 @@ async def test_an_exception_that_the_client_cannot_make_faithfully_is_temporals_
 async def test_details_of_an_executors_own_application_error_do_not_choose_what_the_client_raises(
     client: Client, task_queue: str
 ) -> None:
-    details = ({"error_type": "Mine", "message": "m"}, {"cls": "tests.integration.test_odd_errors:InSlots", "args": []})
+    details = ({"error_type": "Mine", "message": "m"}, {"cls": "builtins:ValueError", "args": ["my own"]})
 
     def mine() -> Exception:
         return ApplicationError("my own", *details, type="Mine")
 
     async with serving(client, task_queue, raising(mine), default_activity_options=TWICE) as durable:
-        error = await failure_of(await durable.start(1))
+        run = await durable.start(1)
+        with pytest.raises(WorkflowFailureError) as raised:
+            await run.result()
 
-    assert (error.type, error.message, next(iter(error.details))) == ("Mine", "my own", details[0])
+    assert isinstance(raised.value.cause, ApplicationError)
+    assert (raised.value.cause.type, raised.value.cause.message) == ("Mine", "my own")
 
 
 # --- what cannot be written down as it is -------------------------------------------------------------------
@@ -171,7 +174,11 @@ async def test_an_error_of_another_workflow_or_task_is_an_ordinary_error_of_the_
     assert (failure.type, failure.message) == (type(error).__name__, str(error))
     assert attempts(await run.handle.fetch_history())["raising/raises"] == 2
     details: Any = events[-2].details
-    assert (details.error_type, details.message) == (type(error).__name__, str(error))
+    assert (details.error_type, details.executor_id) == (type(error).__name__, None)
+    assert [(event.type, event.executor_id) for event in events[-3:-1]] == [
+        ("executor_failed", "raises"),
+        ("failed", None),
+    ]
 
 
 async def test_awaiting_a_task_that_was_cancelled_is_an_ordinary_error_too(client: Client, task_queue: str) -> None:

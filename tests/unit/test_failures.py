@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_framework.observability import OBSERVABILITY_SETTINGS
 
 from temporal_adapter import wire
 from temporal_adapter.failures import failure_of, rebuilt
@@ -171,7 +172,9 @@ def test_what_is_no_exception_here_is_not_made(cls: str) -> None:
     assert rebuilt(wire.Raised(cls=cls, args=["message"]), "message") is None
 
 
-def test_a_failure_can_be_written_down_whatever_its_message() -> None:
+def test_a_failure_can_be_written_down_whatever_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OBSERVABILITY_SETTINGS, "enable_sensitive_data", True)
+    monkeypatch.setattr(OBSERVABILITY_SETTINGS, "enable_instrumentation", True)
     failure = failure_of(raised_by(lambda: _raise(ValueError("lone \udc80 surrogate"))))
 
     assert failure.error_type == "ValueError"

@@ -98,6 +98,12 @@ def test_a_schema_version_that_is_no_number_is_refused(version: Any) -> None:
         wire.load(wire.Response, {"v": version, "request_id": "r", "response": 1})
 
 
+@pytest.mark.parametrize("data", [{"encoding": "\ud800"}, {"\ud800": 1}], ids=ascii)
+def test_names_that_no_text_file_could_have_are_no_other_error(data: Any) -> None:
+    with pytest.raises(wire.WireError):
+        wire.parse_options(data)
+
+
 def test_fields_of_a_later_release_are_ignored() -> None:
     data = {"v": 1, "request_id": "r", "response": None, "mood": "good"}
     assert wire.load(wire.Response, data) == wire.Response(request_id="r", response=None)

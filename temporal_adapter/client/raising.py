@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from temporalio.client import WorkflowFailureError
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, FailureError
 
 from temporal_adapter.activity_errors import raised_of
 from temporal_adapter.failures import rebuilt
@@ -17,4 +17,6 @@ def raised_again(error: WorkflowFailureError) -> Exception | None:
     raised = raised_of(error.cause)
     if raised is None or not isinstance(error.cause, ApplicationError):
         return None
-    return rebuilt(raised, error.cause.message)
+    again = rebuilt(raised, error.cause.message)
+    # One of Temporal's own, which the executor had of another workflow, would be taken for this run's.
+    return None if isinstance(again, FailureError) else again

@@ -168,6 +168,8 @@ async def test_an_error_of_another_workflow_or_task_is_an_ordinary_error_of_the_
 ) -> None:
     async with serving(client, task_queue, raising(lambda: error), default_activity_options=TWICE) as durable:
         run = await durable.start(1)
+        with pytest.raises(WorkflowFailureError):  # and not Temporal's own, as if it were of this run
+            await run.result()
         failure = await failure_of(run)
         events = [event async for event in run.events()]
 

@@ -25,8 +25,8 @@ from tests.support.long_calls import Call, beating, calling, heartbeat_of, yield
 from tests.support.middleware import before_answering
 from tests.support.running import serving, with_plugin
 
-# Within which an attempt is to learn that it is cancelled: some 5 s, with room for a busy machine, and less than the 24 s
-# that the SDK by itself would take.
+# Within which an attempt is to learn that it is cancelled: some 5 s, with room for a busy machine, and less than the
+# 24 s that the SDK by itself would take.
 _SECONDS = 18.0
 
 

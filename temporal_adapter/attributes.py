@@ -1,21 +1,20 @@
 """What handlers changed of executors' attributes: where an executor has no checkpoint hooks, it travels with the run.
 
 An attribute that the codec cannot encode (a client, a lock, a model) is kept by identity. If a handler of an executor
-without hooks rebinds or visibly changes such an attribute, that is an error: the change could not travel.
+without hooks rebinds it, or changes such an object of the user's own in place, that is an error: the change could not
+travel.
 """
 
 from __future__ import annotations
 
 import functools
-import pickle
 import types
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from agent_framework import (
     Executor,
-    SupportsAgentRun,
     WorkflowBuilder,
     WorkflowContext,
     WorkflowExecutor,
@@ -66,7 +65,6 @@ class _Built:
     value: Any
     encoded: Any = None
     opaque: bool = False  # it cannot be encoded
-    pickled: bytes | None = None  # of an opaque object, to notice that it was changed in place
 
 
 class Attributes:
@@ -77,11 +75,16 @@ class Attributes:
         self._codec = codec
         self._travels = not overrides_hooks(executor)
         self._restored = False
+        self._changed: Callable[[Any], bool] = lambda _: False
         self._built = {
             name: self._capture(name, value)
             for name, value in vars(executor).items()
             if self._travels and not _is_mafs(executor, name)
         }
+
+    def watch(self, changed: Callable[[Any], bool]) -> None:
+        """From now on, ask whether an object that cannot be encoded was changed in place."""
+        self._changed = changed
 
     def forget(self) -> None:
         """Another attempt begins, on attributes as they were when built."""
@@ -122,26 +125,12 @@ class Attributes:
         try:
             return _Built(value, self._codec.encode(value, name))
         except EncodeError:  # a client, a lock, a model
-            return _Built(value, opaque=True, pickled=None if _holds_agents(value) else _pickled(value))
+            return _Built(value, opaque=True)
 
     def _check_opaque(self, name: str, built: _Built) -> None:
-        if built.pickled is not None and _pickled(built.value) != built.pickled:
+        if self._changed(built.value):
             raise EncodeError(
                 f"{name}: the handler changed this {type(built.value).__qualname__} in place, and it cannot be encoded "
                 "to travel with the run. Override on_checkpoint_save and on_checkpoint_restore to carry it, or give "
                 "its class to AgentFrameworkPlugin(types=[...])."
             )
-
-
-def _holds_agents(value: Any) -> bool:
-    """Whether a value is an agent, or holds agents: they change when they first run, and their sessions travel."""
-    if isinstance(value, Mapping):
-        return any(map(_holds_agents, cast("Mapping[Any, Any]", value).values()))
-    return isinstance(value, SupportsAgentRun)
-
-
-def _pickled(value: Any) -> bytes | None:
-    try:
-        return pickle.dumps(value)
-    except Exception:
-        return None

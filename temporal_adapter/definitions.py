@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_framework import Workflow, WorkflowExecutor
+from agent_framework import AgentSession, Workflow, WorkflowExecutor
 
 from temporal_adapter.wire.names import executor_activity_type
 
@@ -75,7 +75,22 @@ def _define(source: WorkflowSource) -> Definition:
             f"Two builds of workflow {first.name!r} differ in their graph: {_difference(first, second)}. "
             "Executor ids must be the same in every build and process: give each executor an id and each agent a name."
         )
+    _check_sessions(first)
     return Definition(first.name, factory, list(_executor_paths(first)))
+
+
+def _check_sessions(workflow: Workflow) -> None:
+    owners: dict[int, str] = {}
+    for executor in workflow.get_executors_list():
+        for value in vars(executor).values():
+            owner = owners.setdefault(id(value), executor.id) if isinstance(value, AgentSession) else executor.id
+            if owner != executor.id:
+                raise ConfigurationError(
+                    f"Executors {owner!r} and {executor.id!r} of workflow {workflow.name!r} share one AgentSession. On "
+                    "Temporal each executor's state is its own, so neither would hear what the other's agent was told. "
+                    "Give each its own session, and pass the conversation on in messages: an AgentExecutorResponse "
+                    "carries all of it."
+                )
 
 
 def _executor_paths(workflow: Workflow, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -68,6 +68,9 @@ class BuiltGraph:
         """Remember the graph's objects as they are now; `rules` are further arguments of `Pristine`."""
         executors = [executor for graph in self.with_children() for executor in graph.workflow.executors.values()]
         self._pristine = Pristine(executors, FRAMEWORK_ATTRIBUTES, **rules)
+        for graph in self.with_children():
+            for attributes in graph.attributes.values():
+                attributes.watch(self._pristine.changed)
         return self._pristine
 
     def put_back(self) -> None:

@@ -16,14 +16,17 @@ import functools
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from agent_framework import BaseChatClient, Executor, Workflow
 
 _CONTAINERS = (list, dict, set, collections.deque)
 _FROZEN = (tuple, frozenset)
+_SCALARS = (bool, int, float, complex, str, bytes)
 _BELONGS_ELSEWHERE = (BaseChatClient, Workflow, Executor, type)
+
+_Contents = tuple[dict[Any, Any] | list[Any], ...]
 
 
 class Pristine:
@@ -46,32 +49,57 @@ class Pristine:
     ) -> None:
         modules = [*own, *(cls.__module__ for one in executors for cls in type(one).__mro__)]
         self._own = {"agent_framework", *map(_package, modules)} - sys.stdlib_module_names
-        self._seen = {id(one): one for one in shared}
-        self._undo: list[Callable[[], None]] = []
-        self.objects: list[Any] = []
-        """What is put back, apart from executors."""
+        self._left_alone = {id(one): one for one in shared}
+        self._attributes: list[tuple[Executor, dict[str, Any]]] = []
+        self._framework_attributes = framework_attributes
+        self._held: dict[int, tuple[Any, _Contents]] = {}  # by id, which stays that object's while it is held here
         for executor in executors:
-            self._remember_executor(executor, framework_attributes)
+            held = {name: value for name, value in vars(executor).items() if name not in framework_attributes}
+            self._attributes.append((executor, held))
+            for value in held.values():
+                self._remember(value)
+
+    @property
+    def objects(self) -> list[Any]:
+        """What is put back, apart from executors."""
+        return [one for one, _ in self._held.values() if not isinstance(one, _FROZEN)]
 
     def put_back(self) -> None:
         """Undo every change since."""
-        for undo in self._undo:
-            undo()
+        for executor, held in self._attributes:
+            present = vars(executor)
+            for name in [one for one in present if one not in held and one not in self._framework_attributes]:
+                del present[name]
+            present.update(held)
+        for one, contents in self._held.values():
+            if not _unchanged(_contents(one), contents):
+                _put_back(one, contents)
 
-    def _remember_executor(self, executor: Executor, framework_attributes: frozenset[str]) -> None:
-        held = {name: value for name, value in vars(executor).items() if name not in framework_attributes}
-        self._undo.append(lambda: _put_back_attributes(vars(executor), held, framework_attributes))
-        for value in held.values():
-            self._remember(value)
+    def changed(self, value: Any) -> bool:
+        """Whether an object of the user's own, or something of that kind in it, is not as it was.
+
+        MAF's own are not looked into: agents change when they first run.
+        """
+        waiting, seen = [value], set[int]()
+        while waiting:
+            one = waiting.pop()
+            if id(one) in seen or id(one) not in self._held or _is_mafs(one):
+                continue
+            seen.add(id(one))
+            now = _contents(one)
+            if not _unchanged(now, self._held[id(one)][1]):
+                return True
+            waiting.extend(_objects(now))
+        return False
 
     def _remember(self, value: Any) -> None:
         waiting = [value]
         while waiting:
             one = waiting.pop()
-            if id(one) in self._seen or not self._is_looked_into(one):
-                continue
-            self._seen[id(one)] = one
-            waiting.extend(self._contents(one))
+            if id(one) not in self._held and id(one) not in self._left_alone and self._is_looked_into(one):
+                contents = _contents(one)
+                self._held[id(one)] = one, contents
+                waiting.extend(_objects(contents))
 
     def _is_looked_into(self, value: Any) -> bool:
         if isinstance(value, (*_CONTAINERS, *_FROZEN)):
@@ -79,32 +107,60 @@ class Pristine:
         package = _package(value.__class__.__module__)
         return (package in self._own or not _is_library(package)) and not isinstance(value, _BELONGS_ELSEWHERE)
 
-    def _contents(self, value: Any) -> Iterator[Any]:
-        """Remember what an object holds, and yield it."""
-        if not isinstance(value, _FROZEN):
-            self.objects.append(value)
-        if isinstance(value, dict):
-            yield from self._of_dict(value)  # pyright: ignore[reportUnknownArgumentType]
-        elif isinstance(value, (*_CONTAINERS, *_FROZEN)):
-            held = list(cast("Iterable[Any]", value))
-            self._undo.append(lambda: _put_back_items(value, held))
-            yield from held
-        else:
-            yield from self._of_instance(value)
 
-    def _of_dict(self, value: dict[Any, Any]) -> Iterator[Any]:
-        held = dict(value)
-        self._undo.append(lambda: _put_back_dict(value, held))
-        yield from held.values()
+# --- one object ---------------------------------------------------------------------------------------------
 
-    def _of_instance(self, value: Any) -> Iterator[Any]:
+
+def _contents(value: Any) -> _Contents:
+    """Return what an object holds itself, by reference: its items, or its attributes and those in slots."""
+    if isinstance(value, dict):
+        return ({**value},)
+    if isinstance(value, (*_CONTAINERS, *_FROZEN)):
+        return (list(cast("Iterable[Any]", value)),)
+    slots = {name: getattr(value, name) for name in _slots(value.__class__) if hasattr(value, name)}
+    return ({**getattr(value, "__dict__", {})}, slots)
+
+
+def _objects(contents: _Contents) -> Iterator[Any]:
+    for part in contents:
+        yield from part.values() if isinstance(part, dict) else part
+
+
+def _unchanged(now: _Contents, held: _Contents) -> bool:
+    return all(len(one) == len(other) and _same(one, other) for one, other in zip(now, held, strict=True))
+
+
+def _same(now: dict[Any, Any] | list[Any], held: dict[Any, Any] | list[Any]) -> bool:
+    if isinstance(now, dict) and isinstance(held, dict):
+        return all(key in now and _is(now[key], one) for key, one in held.items())
+    return all(map(_is, now, held))
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and isinstance(one, _SCALARS) and one == other)
+
+
+def _put_back(value: Any, contents: _Contents) -> None:
+    if isinstance(value, dict):
+        held = cast("dict[Any, Any]", value)
+        dict[Any, Any].clear(held)
+        dict[Any, Any].update(held, contents[0])  # as a dict: a Counter's own update would add
+    elif isinstance(value, list):
+        value[:] = contents[0]
+    elif isinstance(value, _CONTAINERS):
+        value.clear()
+        (value.update if isinstance(value, set) else value.extend)(contents[0])  # pyright: ignore
+    elif not isinstance(value, _FROZEN):
+        attributes, slots = cast("tuple[dict[str, Any], dict[str, Any]]", contents)
         if hasattr(value, "__dict__"):
-            yield from self._of_dict(value.__dict__)
-        for name in _slots(value.__class__):
-            if hasattr(value, name):
-                held = getattr(value, name)
-                self._undo.append(lambda name=name, held=held: object.__setattr__(value, name, held))
-                yield held
+            value.__dict__.clear()
+            value.__dict__.update(attributes)
+        for name, slot in slots.items():
+            object.__setattr__(value, name, slot)
+
+
+def _is_mafs(value: Any) -> bool:
+    return _package(value.__class__.__module__) == "agent_framework"
 
 
 def _package(module: str) -> str:
@@ -125,23 +181,3 @@ def _slots(cls: type) -> Iterator[str]:
     for base in cls.__mro__:
         slots = vars(base).get("__slots__", ())
         yield from (name for name in ([slots] if isinstance(slots, str) else slots) if not name.startswith("__"))
-
-
-def _put_back_attributes(present: dict[str, Any], held: dict[str, Any], framework_attributes: frozenset[str]) -> None:
-    for name in [name for name in present if name not in held and name not in framework_attributes]:
-        del present[name]
-    present.update(held)
-
-
-def _put_back_dict(value: dict[Any, Any], held: dict[Any, Any]) -> None:
-    if len(value) != len(held) or any(value.get(key, value) is not one for key, one in held.items()):
-        dict[Any, Any].clear(value)
-        dict[Any, Any].update(value, held)  # as a dict: a Counter's own update would add
-
-
-def _put_back_items(value: Any, held: list[Any]) -> None:
-    if isinstance(value, list):
-        value[:] = held
-    elif not isinstance(value, _FROZEN):
-        value.clear()
-        (value.update if isinstance(value, set) else value.extend)(held)  # pyright: ignore

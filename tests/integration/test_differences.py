@@ -11,8 +11,13 @@ from typing import Any
 
 import pytest
 from agent_framework import (
+    AgentExecutor,
+    AgentExecutorResponse,
+    AgentSession,
+    ContextProvider,
     Executor,
     InMemoryCheckpointStorage,
+    Message,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
@@ -26,8 +31,9 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityConfig
 
-from temporal_adapter import DurableRun, ResponseRefused, idempotency_key
+from temporal_adapter import AgentFrameworkPlugin, ConfigurationError, DurableRun, ResponseRefused, idempotency_key
 from temporal_adapter.values import EncodeError
+from tests.support.chat import agent
 from tests.support.graphs import Add, Report
 from tests.support.running import failure_of, pending, serving, until
 from tests.support.scripted import Script, asking, asking_beside_work, failing, flaky_between
@@ -157,6 +163,135 @@ async def test_attributes_travel_and_globals_do_not(client: Client, task_queue: 
     assert len(built) > graphs + 2  # the plugin looks at two, and the run had others
 
 
+async def test_what_executors_share_is_each_ones_own(client: Client, task_queue: str) -> None:
+    class Appends(Executor):
+        def __init__(self, id: str, shared: list[str]) -> None:
+            super().__init__(id=id)
+            self.shared = shared
+
+        @handler
+        async def append(self, value: int, ctx: WorkflowContext[int, Any]) -> None:
+            self.shared.append(self.id)
+            await ctx.send_message(value)
+            await ctx.yield_output(list(self.shared))
+
+    def build() -> Workflow:
+        shared: list[str] = []
+        one, two = Appends("one", shared), Appends("two", shared)
+        return WorkflowBuilder(name="sharing-a-list", start_executor=one).add_edge(one, two).build()
+
+    in_process = await build().run(1)
+    async with serving(client, task_queue, build) as durable:
+        on_temporal = await (await durable.start(1)).result()
+
+    assert in_process.get_outputs() == [["one"], ["one", "two"]]
+    assert on_temporal.get_outputs() == [["one"], ["two"]]
+
+
+async def test_a_session_that_agents_share_is_refused() -> None:
+    def build() -> Workflow:
+        session = AgentSession()
+        one, two = (AgentExecutor(agent(name), id=name, session=session) for name in ("one", "two"))
+        return WorkflowBuilder(name="sharing-a-session", start_executor=one).add_edge(one, two).build()
+
+    with pytest.raises(ConfigurationError, match=r"'one' and 'two' .* share one AgentSession.*pass the conversation"):
+        AgentFrameworkPlugin([build], checkpoint_store="memory://")
+
+
+async def test_what_a_provider_keeps_outside_of_the_session_is_put_back(client: Client, task_queue: str) -> None:
+    class Counts(ContextProvider):
+        def __init__(self) -> None:
+            super().__init__("counts")
+            self.turns = 0
+
+        async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
+            self.turns += 1
+            state["turns"] = state.get("turns", 0) + 1
+            told = f"turn {self.turns}, by the session {state['turns']}"
+            context.extend_messages(self.source_id, [Message("system", [told])])
+
+    def build() -> Workflow:
+        def script(messages: Any) -> str:
+            return [one.text for one in messages if one.role == "system"][-1]
+
+        @executor(id="again")
+        async def again(answer: AgentExecutorResponse, ctx: WorkflowContext[str]) -> None:
+            await ctx.send_message("And now?")
+
+        talks = AgentExecutor(agent("talks", script, context_providers=[Counts()]), id="talks")
+        builder = WorkflowBuilder(name="counting-turns", start_executor=talks, output_from=[talks])
+        return builder.add_edge(talks, again).add_edge(again, talks, condition=first_time()).build()
+
+    in_process = await build().run("Hello?")
+    async with serving(client, task_queue, build) as durable:
+        on_temporal = await (await durable.start("Hello?")).result()
+
+    told = [[output.text for output in result.get_outputs()] for result in (in_process, on_temporal)]
+    assert told == [
+        ["turn 1, by the session 1", "turn 2, by the session 2"],
+        ["turn 1, by the session 1", "turn 1, by the session 2"],
+    ]
+
+
+def first_time() -> Any:
+    """Return a condition that holds once."""
+    asked: list[Any] = []
+
+    def holds(_: Any) -> bool:
+        asked.append(1)
+        return len(asked) == 1
+
+    return holds
+
+
+async def test_a_save_hook_that_raises_fails_the_run(client: Client, task_queue: str) -> None:
+    class CannotSave(Executor):
+        @handler
+        async def handle(self, value: int, ctx: WorkflowContext[int, int]) -> None:
+            await ctx.yield_output(value)
+
+        async def on_checkpoint_save(self) -> dict[str, Any]:
+            raise OSError("nowhere to save")
+
+    def build() -> Workflow:
+        return WorkflowBuilder(name="cannot-save", start_executor=CannotSave(id="one")).build()
+
+    assert (await build().run(1, checkpoint_storage=InMemoryCheckpointStorage())).get_outputs() == [1]
+    async with serving(client, task_queue, build, default_activity_options=TWICE) as durable:
+        failure = await failure_of(await durable.start(1))
+
+    assert (failure.type, failure.message) == ("OSError", "nowhere to save")
+
+
+async def test_what_a_background_task_sends_late_is_lost(client: Client, task_queue: str) -> None:
+    def build() -> Workflow:
+        late: list[asyncio.Task[None]] = []
+
+        @executor(id="starts")
+        async def starts(value: int, ctx: WorkflowContext[int]) -> None:
+            async def send() -> None:
+                await asyncio.sleep(0)
+                await ctx.send_message(value)
+
+            late.append(asyncio.create_task(send()))
+
+        @executor(id="beside")
+        async def beside(value: int, ctx: WorkflowContext[int]) -> None:
+            await asyncio.sleep(0.01)
+
+        last = Report("last")
+        start = Add("start")
+        builder = WorkflowBuilder(name="sending-late", start_executor=start).add_fan_out_edges(start, [starts, beside])
+        return builder.add_edge(starts, last).build()
+
+    in_process = await build().run(1)
+    async with serving(client, task_queue, build) as durable:
+        on_temporal = await (await durable.start(1)).result()
+
+    assert in_process.get_outputs() == [("last", 2)]
+    assert on_temporal.get_outputs() == []
+
+
 async def test_what_cannot_be_stored_is_an_error(client: Client, task_queue: str) -> None:
     build = failing(lambda: None, sends=lambda: 1)
     assert (await build().run(1)).get_outputs() == []
@@ -233,6 +368,50 @@ async def test_run_scoped_tools_are_refused(client: Client, task_queue: str) -> 
     async with serving(client, task_queue, asking(Script())) as durable:
         with pytest.raises(ValueError, match=r"tools.*factory.*function_invocation_kwargs"):
             await durable.start(1, tools=[tool])
+
+
+async def test_each_run_begins_with_what_was_built(client: Client, task_queue: str) -> None:
+    class Counts(Executor):
+        def __init__(self, id: str) -> None:
+            super().__init__(id=id)
+            self.count = 0
+
+        @handler
+        async def counts(self, value: int, ctx: WorkflowContext[int, Any]) -> None:
+            self.count += 1
+            ctx.set_state("count", ctx.get_state("count", 0) + 1)
+            await ctx.yield_output((self.count, ctx.get_state("count")))
+
+    def build() -> Workflow:
+        return WorkflowBuilder(name="counting-runs", start_executor=Counts(id="one")).build()
+
+    workflow = build()
+    in_process = [(await workflow.run(1)).get_outputs() for _ in range(2)]
+    async with serving(client, task_queue, build) as durable:
+        on_temporal = [(await (await durable.start(1)).result()).get_outputs() for _ in range(2)]
+
+    assert in_process == [[(1, 1)], [(2, 2)]]
+    assert on_temporal == [[(1, 1)], [(1, 1)]]
+
+
+async def test_an_input_that_no_handler_takes_fails_the_run(client: Client, task_queue: str) -> None:
+    def build() -> Workflow:
+        @executor(id="takes")
+        async def takes(value: float, ctx: WorkflowContext[int, Any]) -> None:
+            await ctx.yield_output(value)
+
+        return WorkflowBuilder(name="taking-floats", start_executor=takes).build()
+
+    for wrong in ("text", 3):
+        with pytest.raises(RuntimeError, match="cannot handle input"):
+            await build().run(wrong)
+    async with serving(client, task_queue, build) as durable:
+        failure = await failure_of(await durable.start("text"))
+        coerced = await (await durable.start(3)).result()
+
+    assert failure.type == "InputNotHandled"
+    assert "float" in failure.message
+    assert coerced.get_outputs() == [3.0]
 
 
 async def test_run_kwargs_must_be_storable(client: Client, task_queue: str) -> None:

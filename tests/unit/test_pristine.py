@@ -6,13 +6,15 @@ import collections
 import threading
 from typing import Any
 
+import pytest
 from agent_framework import BaseChatClient, Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
 from pydantic import BaseModel
 
 from temporal_adapter.attributes import FRAMEWORK_ATTRIBUTES
 from temporal_adapter.pool import GraphPool
 from temporal_adapter.pristine import Pristine
-from tests.support.chat import ScriptedChat, telling
+from temporal_adapter.values import EncodeError
+from tests.support.chat import ScriptedChat, agent, telling
 
 
 class Ledger:
@@ -150,3 +152,22 @@ async def test_an_attribute_that_is_set_back_to_what_it_was_built_with_is_so_in_
         recorded = graph.attributes["one"].changes()
 
     assert recorded == {"changed": {}, "deleted": []}
+
+
+async def test_an_object_that_cannot_travel_and_was_changed_in_place_is_an_error_that_names_it() -> None:
+    pool = GraphPool(lambda: WorkflowBuilder(name="ledgers", start_executor=Keeps("one", ledger=Ledger())).build())
+    async with pool.borrow() as graph:
+        assert graph.attributes["one"].changes() is None
+        executor: Any = graph.executor("one")
+        executor.ledger.entries.append("counted")
+        with pytest.raises(EncodeError, match=r"ledger: the handler changed this Ledger in place.*types="):
+            graph.attributes["one"].changes()
+
+
+async def test_an_agent_that_changes_when_it_first_runs_is_none() -> None:
+    pool = GraphPool(lambda: WorkflowBuilder(name="asks", start_executor=Keeps("one", agent=agent("helper"))).build())
+    async with pool.borrow() as graph:
+        executor: Any = graph.executor("one")
+        await executor.agent.run("hello", session=executor.agent.create_session())
+
+        assert graph.attributes["one"].changes() is None

@@ -340,7 +340,9 @@ class AgentFrameworkRun:
         return await self._retry(executors)
 
     async def _retry(self, executors: Sequence[Any]) -> list[str]:
-        await workflow.wait_condition(lambda: True)  # after what came before, which may be the very failure
+        # A worker without the run in its cache may be given the update before the results that came before it, the very
+        # failure among them. By the time of a timer both are known, in the first execution as in every replay.
+        await workflow.sleep(timedelta(milliseconds=1))
         failed = [one.executor for one in self._engine.status().failed_executors]
         unknown = [one for one in executors if one not in failed]
         if unknown or not failed:

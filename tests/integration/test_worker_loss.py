@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio import activity
-from temporalio.client import Client
+from temporalio.client import (
+    Client,
+    Interceptor,
+    OutboundInterceptor,
+    QueryWorkflowInput,
+    StartWorkflowInput,
+    WorkflowHandle,
+)
 from temporalio.common import RetryPolicy
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor, Worker
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import (
+    CustomSlotSupplier,
+    FixedSizeSlotSupplier,
+    SlotMarkUsedContext,
+    SlotPermit,
+    SlotReleaseContext,
+    SlotReserveContext,
+    Worker,
+    WorkerTuner,
+)
 from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import AgentFrameworkPlugin, BlobStore
@@ -50,7 +68,7 @@ async def test_a_run_that_loses_its_worker_after_every_activity_does_what_one_in
     expected = await run_in_process(graph.build, graph.message, graph.answers)
 
     async with short_lived_workers(client, task_queue, graph.build, tmp_path) as lives:
-        own = Serving(client, task_queue, _store(tmp_path))
+        own = Serving(_impatient(client), task_queue, _store(tmp_path))
         actual = await observe(own, graph.build, Script(graph.message, graph.answers), id=task_queue)
     activities = await _finished_activities(client, task_queue)
 
@@ -82,61 +100,109 @@ async def test_a_run_that_waits_for_its_operator_outlives_its_worker(
     assert before == {"steady": 1, "flaky": 1}
     assert retried == ["flaky"]
     assert script.calls == {"steady": 1, "flaky": 2}
-    assert result.get_outputs() == [1 + 1, ("join", [2, 2])]
+    assert result.get_outputs() == [2, ("join", [2, 2])]
 
 
-class _OneActivity(Interceptor):
-    """Lets a worker finish one activity; another one that it takes before it is stopped never gets to its work.
+class _SoonGivenOn(Interceptor):
+    """Has workflow tasks soon given to another worker, and asks queries again, when a worker took them along."""
 
-    Local activities are part of a workflow task, and go with it.
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        class Starting(OutboundInterceptor):
+            async def start_workflow(self, input: StartWorkflowInput) -> WorkflowHandle[Any, Any]:
+                return await super().start_workflow(replace(input, task_timeout=timedelta(seconds=1)))
+
+            async def query_workflow(self, input: QueryWorkflowInput) -> Any:
+                while True:
+                    try:
+                        return await super().query_workflow(replace(input, rpc_timeout=timedelta(seconds=0.5)))
+                    except RPCError as error:
+                        if error.status not in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED):
+                            raise
+
+        return Starting(next)
+
+
+def _impatient(client: Client) -> Client:
+    return Client(**{**client.config(), "interceptors": [_SoonGivenOn()]})
+
+
+class _Slots(CustomSlotSupplier):
+    """A worker's slots for tasks of one kind, as many as it asks for up to a limit, each used once; tells of the used.
+
+    Args:
+        limit: How many tasks the worker may take in its life.
+        released: Called in the event loop for each task that is over.
+    """
+
+    def __init__(self, limit: float, released: Callable[[], None]) -> None:
+        self._left = limit
+        self._released = released
+        self._loop = asyncio.get_running_loop()
+
+    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
+        if not self._left:
+            await asyncio.Event().wait()  # until the worker goes, which cancels it
+        self._left -= 1
+        return SlotPermit()
+
+    def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
+        return None
+
+    def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
+        pass
+
+    def release_slot(self, ctx: SlotReleaseContext) -> None:
+        if ctx.slot_info is not None:  # a task used it
+            self._loop.call_soon_threadsafe(self._released)
+
+
+class _Life:
+    """A worker's: one activity, and the workflow task that takes in its result.
+
+    That task would be lost with the worker, which is no harm but for the second until the server gives it to another.
     """
 
     def __init__(self) -> None:
-        self.taken = False
-        self.done = asyncio.Event()
+        self._acted, self._decided = asyncio.Event(), asyncio.Event()
+        others = FixedSizeSlotSupplier(4)
+        self.tuner = WorkerTuner.create_composite(
+            workflow_supplier=_Slots(math.inf, self._on_decided),
+            activity_supplier=_Slots(1, self._acted.set),
+            local_activity_supplier=others,
+            nexus_supplier=others,
+        )
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Taking(next, self)
+    def _on_decided(self) -> None:
+        if self._acted.is_set():
+            self._decided.set()
 
-
-class _Taking(ActivityInboundInterceptor):
-    def __init__(self, next: ActivityInboundInterceptor, worker: _OneActivity) -> None:
-        super().__init__(next)
-        self._worker = worker
-
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        if activity.info().is_local:
-            return await self.next.execute_activity(input)
-        if self._worker.taken:
-            await asyncio.Event().wait()  # until the worker goes, which cancels it
-        self._worker.taken = True
-        try:
-            return await self.next.execute_activity(input)
-        finally:
-            self._worker.done.set()
+    async def over(self) -> None:
+        """Await its end."""
+        await self._acted.wait()
+        with suppress(asyncio.TimeoutError):  # the task was over before the activity's end was told
+            await asyncio.wait_for(self._decided.wait(), 0.2)
 
 
 @asynccontextmanager
 async def short_lived_workers(
     client: Client, task_queue: str, factory: Factory, directory: Path
-) -> AsyncIterator[list[_OneActivity]]:
+) -> AsyncIterator[list[_Life]]:
     """Workers follow one another while the block is open, each up to the end of one activity; yields them as they come.
 
     Each has its own plugin, graphs, client of the blob store and, of the run, only what history has.
     """
-    lives: list[_OneActivity] = []
+    lives: list[_Life] = []
 
     async def live() -> None:
         while True:
-            lives.append(one := _OneActivity())
+            lives.append(life := _Life())
             plugin = AgentFrameworkPlugin(
                 [factory], checkpoint_store=_store(directory), default_activity_options=UNTIL_DONE
             )
             # Without a cache there is no queue of the worker's own, in which the server would leave tasks for a while.
-            async with Worker(
-                with_plugin(client, plugin), task_queue=task_queue, interceptors=[one], max_cached_workflows=0
-            ):
-                await one.done.wait()
+            attached = with_plugin(client, plugin)
+            async with Worker(attached, task_queue=task_queue, tuner=life.tuner, max_cached_workflows=0):
+                await life.over()
 
     living = asyncio.create_task(live())
     try:

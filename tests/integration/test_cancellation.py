@@ -24,6 +24,7 @@ from tests.support.histories import attempts
 from tests.support.long_calls import Call, beating, calling, heartbeat_of, yields
 from tests.support.middleware import before_answering
 from tests.support.running import serving, with_plugin
+from workers.dev_server import temporal_program
 
 # Within which an attempt is to learn that it is cancelled: some 5 s, with room for a busy machine, and less than the
 # 24 s that the SDK by itself would take.
@@ -93,7 +94,7 @@ async def by_handle(run: DurableRun) -> None:
 
 
 async def by_command_line(run: DurableRun) -> None:
-    command = ["temporal", "workflow", "cancel", "--workflow-id", run.id]
+    command = [temporal_program(), "workflow", "cancel", "--workflow-id", run.id]
     config = run.handle._client.service_client.config
     variables = {"TEMPORAL_ADDRESS": config.target_host, "TEMPORAL_NAMESPACE": run.handle._client.namespace}
     process = await asyncio.create_subprocess_exec(*command, env=environment(**variables, PATH=os.environ["PATH"]))

@@ -59,7 +59,7 @@ class Engine:
         self._discard: list[str] = []  # checkpoints that an abandoned activity may write
         self._held: list[Level] = []  # levels whose superstep waits for a commit, to build on what that writes
         self._committing, self._discarding = False, 0  # and how many of the discarded a commit has with it
-        self._stowing: list[str] = []  # the sub-workflows whose entries it has
+        self._stowing: list[str] = []  # the sub-workflows whose entries it has; "" where the run was abandoned since
 
     # --- what the owner calls -------------------------------------------------------------------------------
 
@@ -225,7 +225,8 @@ class Engine:
         self._recorder.settle(outcome)
         if self._held:  # else the superstep was abandoned meanwhile
             for path, value in zip(stowing, stowed, strict=True):
-                self._dispatch.aside.stowed(path, value)
+                if path:
+                    self._dispatch.aside.stowed(path, value)
         held, self._held = self._held, []
         for level in held:
             self._run_superstep(level)
@@ -324,6 +325,10 @@ class Engine:
             self._fail(failure)
         elif caller.executor_id in caller.level.graph.catching:
             self._dispatch.abandon_level(level)
+            inside = list(level.with_children())
+            self._held = [one for one in self._held if one not in inside]
+            abandoned = [path_text(one.path) for one in inside]
+            self._stowing = ["" if path in abandoned else path for path in self._stowing]
             level.abandon()
             self._return_to(caller, level, failure)
         else:

@@ -9,7 +9,7 @@ refuses a newer version than its own with an error that says so.
 """
 
 from .live import LiveBatch
-from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
+from .manifest import Ended, IndexEntry, Manifest, Outline, RunEntry, SnapshotEntries
 from .options import NO_TOOLS, parse_options
 from .patches import ABSENT, patch_between, patched
 from .responses import check_depth, parse_responses
@@ -44,6 +44,7 @@ from .shapes import (
     RespondInput,
     RespondResult,
     Response,
+    Restore,
     ResultEvent,
     Route,
     RoutedMessage,
@@ -56,6 +57,7 @@ from .shapes import (
     StartOptions,
     Stow,
     Value,
+    Verb,
 )
 
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "CommitResult",
     "DeliveryInput",
     "DeliveryResult",
+    "Ended",
     "ErrorDetails",
     "Event",
     "EventLog",
@@ -95,9 +98,11 @@ __all__ = [
     "RespondInput",
     "RespondResult",
     "Response",
+    "Restore",
     "ResultEvent",
     "Route",
     "RoutedMessage",
+    "RunEntry",
     "RunResult",
     "RunStatus",
     "SeedInput",
@@ -108,6 +113,7 @@ __all__ = [
     "StartOptions",
     "Stow",
     "Value",
+    "Verb",
     "WireError",
     "check_depth",
     "digest",

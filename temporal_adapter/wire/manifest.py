@@ -5,9 +5,11 @@ Only shapes live here. Object names, digests and the writing of these shapes are
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
-from .shapes import CheckpointHeader, Message, Request, Value
+from .shapes import CheckpointHeader, Message, Request, Restore, Value
 
 
 class SnapshotEntries(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -40,6 +42,30 @@ class Manifest(SnapshotEntries, frozen=True, omit_defaults=True, kw_only=True):
     executor_ids: list[str]  # every executor of the graph, with state or without
     outlines: dict[str, Outline] = {}  # of sub-workflows, by path
     messages: list[Message] = []  # in flight, in order of first send by source
+    run_id: str = ""  # Temporal's, of the run that wrote it; not part of what two writers must agree on
+
+
+class Ended(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """How a run ended, where its last checkpoint does not tell."""
+
+    state: Literal["failed", "cancelled", "closed"]
+    checkpoint_id: str | None  # head of its lineage
+    at: str
+
+
+class RunEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A run as the blob store knows it: enough to start it again on another server."""
+
+    workflow_name: str
+    workflow_id: str  # Temporal's
+    run_id: str
+    task_queue: str
+    at: str  # when it started
+    on_failure: Literal["fail", "wait"] = "fail"
+    stream: bool = False
+    session: bool = False
+    restored: Restore | None = None  # how it came from a checkpoint; without what a fork was given
+    ended: Ended | None = None  # absent: open, completed, terminated or timed out
 
 
 class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -173,7 +173,7 @@ class Snapshot(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     changes: Changes
 
 
-CheckpointKind = Literal["entry", "superstep", "response"]
+CheckpointKind = Literal["entry", "superstep", "response", "fork"]
 
 
 class CheckpointHeader(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -205,6 +205,21 @@ class CommitOutcome(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 # --- activities ---------------------------------------------------------------------------------------------
 
 
+Verb = Literal["resume", "replay", "fork", "adopt"]
+
+
+class Restore(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """The run goes on from a checkpoint in the blob store instead of an input."""
+
+    verb: Verb
+    checkpoint_id: str
+    until: str | None = None  # replay: the checkpoint up to which responses are repeated; absent: the youngest head
+    responses: dict[str, Any] = {}  # fork: by request id, plain JSON
+    state: dict[str, Any] = {}  # fork: shared state to set, in the encoding of the options
+    deleted_state: list[str] = []  # fork: shared state to delete
+    reason: str | None = None  # fork: for the record
+
+
 class StartOptions(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """The second argument of a run. Absent for runs started with plain JSON."""
 
@@ -213,6 +228,8 @@ class StartOptions(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     client_kwargs: Any = None
     on_failure: Literal["fail", "wait"] | None = None  # of an executor; absent: as the worker is configured
     stream: bool = False  # executors see a streaming run, and their events can be followed while they work
+    session: bool = False  # the run is kept open for further inputs
+    restore: Restore | None = None  # the run goes on from a checkpoint, and the message is not used
 
 
 class LiveRoom(_Shape, frozen=True, omit_defaults=True, kw_only=True):

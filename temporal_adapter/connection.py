@@ -17,6 +17,9 @@ from temporalio.service import RPCError, RPCStatusCode
 DEFAULT_ADDRESS = "localhost:7233"
 """Where Temporal listens when nothing says otherwise, as in Temporal's command line."""
 
+DEFAULT_NAMESPACE = "default"
+"""The namespace when nothing says otherwise."""
+
 
 class ConnectionFailed(Exception):
     """The Temporal server or namespace cannot be used; the message names it and says what to do."""
@@ -44,6 +47,15 @@ async def connect(profile: str | None = None, *, plugins: Sequence[Plugin] = ())
         ) from error
     await _check_namespace(client, address)
     return client
+
+
+def configured_namespace(profile: str | None = None) -> str:
+    """Return the namespace that the environment names, without connecting; `default` when it names none.
+
+    Raises:
+        ConnectionFailed: The configuration cannot be read.
+    """
+    return _configuration(profile).get("namespace", DEFAULT_NAMESPACE)
 
 
 def _configuration(profile: str | None) -> ClientConnectConfig:

@@ -5,7 +5,9 @@ An upgrade of `agent-framework-core` that moves one of them fails here, at impor
 
 from __future__ import annotations
 
-from agent_framework import Workflow
+from typing import Any
+
+from agent_framework import Workflow, WorkflowContext
 
 # agent_framework.register_checkpoint_type fills this set in place; nothing public reads it.
 from agent_framework._workflows._checkpoint_encoding import (
@@ -54,6 +56,7 @@ __all__ = [
     "State",
     "coerce_request_info_response",
     "create_edge_runner",
+    "executor_id_of",
     "is_instance_of",
     "run_unstreamed",
     "runner_of",
@@ -64,6 +67,11 @@ __all__ = [
 def runner_of(workflow: Workflow) -> RunnerImpl:
     """Return what runs a workflow's supersteps."""
     return workflow._runner  # pyright: ignore[reportPrivateUsage]
+
+
+def executor_id_of(ctx: WorkflowContext[Any, Any]) -> str:
+    """Return the id of the executor whose handler has a context; a context tells its sources only."""
+    return ctx._executor_id  # pyright: ignore[reportPrivateUsage]
 
 
 def run_unstreamed(workflow: Workflow) -> None:

@@ -70,7 +70,7 @@ async def _state(
 ) -> dict[str, Any]:
     executors: dict[str, Any] = {}
     # The place that MAF gives it: it saves a sub-workflow before that ran, and a run not before its kwargs are set.
-    state: dict[str, Any] = {EXECUTOR_STATE_KEY: executors} if path else {}
+    state: dict[str, Any] = {EXECUTOR_STATE_KEY: executors} if path and executor_ids else {}
     state.update({key: await reader.value(value) for key, value in entries.state.items()})
     for executor_id in executor_ids:
         value = entries.executors.get(executor_id)
@@ -78,7 +78,8 @@ async def _state(
         if path_text((*path, executor_id)) in manifest.outlines:
             child = await _child((*path, executor_id), manifest, reader)
             executors[executor_id] = {SUB_WORKFLOW_CHECKPOINT_KEY: child, **executors[executor_id]}
-    state[EXECUTOR_STATE_KEY] = executors
+    if executor_ids:  # a checkpoint that was made by hand may have none
+        state[EXECUTOR_STATE_KEY] = executors
     if entries.buffers:
         state[EDGE_STATE_KEY] = {
             key: {FAN_IN_BUFFER_KEY: await _by_source(messages, reader)} for key, messages in entries.buffers.items()

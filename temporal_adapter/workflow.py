@@ -45,17 +45,21 @@ with workflow.unsafe.imports_passed_through():
         Fail,
         Fate,
         Finish,
+        InputRefused,
         Judge,
         Phase,
         ResponsesJudged,
         ResponsesReceived,
         Seeded,
+        SessionRefused,
         Stamp,
+        TurnEnded,
     )
     from temporal_adapter.stream_log import StreamLog, asks_for_stream
     from temporal_adapter.wire.names import (
         RESPONSE_REFUSED,
         RETRY_REFUSED,
+        SESSION_REFUSED,
         Service,
         executor_activity_type,
         service_activity_type,
@@ -63,6 +67,9 @@ with workflow.unsafe.imports_passed_through():
 
 ACTIVITY_CONFIG = "temporal_adapter.activity_config"
 """Name of the extern function `(activity_type) -> ActivityConfig`."""
+
+OBSERVE = "temporal_adapter.observe"
+"""Name of the extern function `(fact, decision or record) -> None` that watches a replay; workers have none."""
 
 DEFAULT_ACTIVITY_CONFIG = ActivityConfig(
     start_to_close_timeout=timedelta(minutes=5),
@@ -102,20 +109,28 @@ class AgentFrameworkRun:
         # Of what history has recorded last. `workflow.now()` will not do: just after a local activity it is another in
         # the first execution than in a replay.
         self._clock = info.workflow_start_time.isoformat(timespec="microseconds")
-        self._engine = Engine(lambda: Stamp(str(workflow.uuid4()), self._clock))
+        self._engine = Engine(
+            lambda: Stamp(str(workflow.uuid4()), self._clock),
+            marks_end=lambda: workflow.patched("the store is told how a run ended"),
+        )
+        self._observe = _observer()
+        if self._observe is not None:
+            self._engine.observe(self._observe)
         self._facts: list[Fact] = []
         self._deliveries: dict[int, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
         self._tickets = 0
         self._awaited: set[int] = set()  # tickets of updates
         self._answers: dict[int, tuple[Fate, ...]] = {}
+        self._turns = 0  # of a session, begun by the update `run`
+        self._turn_ends: dict[int, TurnEnded] = {}
         self._conclusion: Finish | Fail | None = None
         self._error: BaseException | None = None  # of the delivery that failed the run
         self._crash: BaseException | None = None  # of a task of ours: a fault, which must stop the workflow task
 
     async def run_template(self, message: Any = None, options: Any = None) -> Any:
         try:
-            await self._seed(message, options)
+            await self._begin(message, options)
             await self._take_facts_until(self._concluded)
         except BaseException as error:
             # Not when a worker merely drops the run from its cache, which looks the same from here.
@@ -149,10 +164,14 @@ class AgentFrameworkRun:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(over, _CANCEL_PATIENCE.total_seconds())
 
-    async def _seed(self, message: Any, options: Any) -> None:
+    async def _begin(self, message: Any, options: Any) -> None:
         try:
             wire.check_depth(message)
-            seed = self._engine.start(message, wire.parse_options(options))
+            parsed = wire.parse_options(options)
+            if parsed.session and message is None and parsed.restore is None:
+                self._engine.open_session(parsed)
+                return
+            seed = self._engine.start(message, parsed)
             result = await self._despite_trouble("The run", lambda: self._local("seed", seed))
         except (FailureError, wire.WireError) as error:
             if is_cancelled_exception(error):
@@ -162,6 +181,15 @@ class AgentFrameworkRun:
             await self._take_facts_until(self._nobody_waits)
             raise as_application_error(failure) from error
         self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
+
+    async def _seed_further(self, seed: wire.SeedInput) -> None:
+        try:
+            result = await self._despite_trouble("The input", lambda: self._local("seed", seed))
+        except FailureError as error:
+            if not is_cancelled_exception(error):
+                self._facts.append(InputRefused(failure_of(error)))
+        else:
+            self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
 
     def _recorded(self, shape: type[ResultT], data: Any) -> ResultT:
         """Read an activity's result, and the time from it."""
@@ -177,7 +205,10 @@ class AgentFrameworkRun:
             if self._crash is not None:  # not as it is: Temporal would fail the run for an error of its own kinds
                 raise RuntimeError("A task of the run failed; this is a fault of the adapter.") from self._crash
             while self._facts:
-                for decision in self._engine.receive(self._facts.pop(0)):
+                fact = self._facts.pop(0)
+                if self._observe is not None:
+                    self._observe(fact)
+                for decision in self._engine.receive(fact):
                     self._carry_out(decision)
             if self._engine.phase in (Phase.ENDING, Phase.ENDED):
                 self._stop_deliveries()
@@ -187,6 +218,8 @@ class AgentFrameworkRun:
             task.cancel()
 
     def _carry_out(self, decision: Decision) -> None:
+        if self._observe is not None:
+            self._observe(decision)
         match decision:
             case Deliver():
                 self._deliveries[decision.index] = self._spawn(self._deliver(decision))
@@ -199,6 +232,8 @@ class AgentFrameworkRun:
                     self._answers[ticket] = fates
                 else:
                     self._log_refusals(fates)
+            case TurnEnded():
+                self._turn_ends[self._turns] = decision
             case Finish() | Fail():
                 self._conclusion = decision
 
@@ -309,7 +344,10 @@ class AgentFrameworkRun:
 
     @workflow.update(name="respond", description="Answer pending requests; fails with the reason if refused.")
     async def _respond_update(self, responses: Any = None, *more: Any) -> Any:
-        ticket = self._receive(wire.parse_responses(responses, *more))
+        return await self._respond(wire.parse_responses(responses, *more))
+
+    async def _respond(self, responses: Sequence[wire.Response]) -> Any:
+        ticket = self._receive(responses)
         self._awaited.add(ticket)
         await workflow.wait_condition(lambda: ticket in self._answers)
         self._awaited.discard(ticket)
@@ -339,10 +377,82 @@ class AgentFrameworkRun:
     async def _retry_update(self, *executors: Any) -> Any:
         return await self._retry(executors)
 
-    async def _retry(self, executors: Sequence[Any]) -> list[str]:
-        # A worker without the run in its cache may be given the update before the results that came before it, the very
-        # failure among them. By the time of a timer both are known, in the first execution as in every replay.
+    async def _in_turn(self) -> None:
+        """Wait until the results that came before an update are known.
+
+        A worker without the run in its cache may be given the update first. By the time of a timer both are known, in
+        the first execution as in every replay.
+        """
         await workflow.sleep(timedelta(milliseconds=1))
+
+    # --- sessions -------------------------------------------------------------------------------------------
+
+    @workflow.update(name="run", description="Give a session an input, responses, or a checkpoint to go on from.")
+    async def _run_update(self, data: Any = None, *more: Any) -> Any:
+        given = wire.parse_session_input(data, *more)
+        await self._in_turn()
+        first = self._engine.journal.length
+        try:
+            self._begin_turn(given)
+        except SessionRefused as refused:
+            raise ApplicationError(str(refused), type=SESSION_REFUSED, non_retryable=True) from None
+        self._turns += 1
+        turn = self._turns
+        if given.responses is not None and given.checkpoint_id is None:
+            await self._respond([wire.Response(request_id=one, response=it) for one, it in given.responses.items()])
+        ended = (Phase.ENDING, Phase.ENDED)
+        await workflow.wait_condition(lambda: turn in self._turn_ends or self._engine.phase in ended)
+        if turn not in self._turn_ends:
+            raise ApplicationError("The session has ended.", type=SESSION_REFUSED, non_retryable=True)
+        failure = self._turn_ends.pop(turn).failure
+        if failure is not None:
+            raise as_application_error(failure, non_retryable=True)
+        journal = self._engine.journal
+        return ordered_json(wire.dump(wire.Turn(first=first, next=journal.length, state=journal.state)))
+
+    def _begin_turn(self, given: wire.SessionInput) -> None:
+        restore: wire.Restore | None = None
+        if given.checkpoint_id is not None:
+            restore = wire.Restore(verb="resume", checkpoint_id=given.checkpoint_id, responses=given.responses or {})
+        elif given.responses is not None:
+            self._engine.check_at_rest()
+            return
+        options = wire.StartOptions(
+            encoding=given.encoding,
+            function_invocation_kwargs=given.function_invocation_kwargs,
+            client_kwargs=given.client_kwargs,
+            restore=restore,
+        )
+        self._others.add(self._spawn(self._seed_further(self._engine.input(given.message, options))))
+
+    @_run_update.validator
+    def _validate_run(self, data: Any = None, *more: Any) -> None:
+        try:
+            wire.parse_session_input(data, *more)
+        except wire.WireError as error:
+            raise ApplicationError(str(error), type=SESSION_REFUSED, non_retryable=True) from None
+
+    @workflow.update(name="reset", description="Put a session at rest back to what it was before its first input.")
+    async def _reset_update(self) -> None:
+        await self._in_turn()
+        try:
+            self._engine.reset()
+        except SessionRefused as refused:
+            raise ApplicationError(str(refused), type=SESSION_REFUSED, non_retryable=True) from None
+
+    @workflow.update(name="close", description="End a session at rest.")
+    async def _close_update(self) -> None:
+        await self._in_turn()
+        try:
+            for decision in self._engine.close():
+                self._carry_out(decision)
+        except SessionRefused as refused:
+            raise ApplicationError(str(refused), type=SESSION_REFUSED, non_retryable=True) from None
+
+    # --- an operator ----------------------------------------------------------------------------------------
+
+    async def _retry(self, executors: Sequence[Any]) -> list[str]:
+        await self._in_turn()
         failed = [one.executor for one in self._engine.status().failed_executors]
         unknown = [one for one in executors if one not in failed]
         if unknown or not failed:
@@ -397,6 +507,10 @@ class AgentFrameworkRun:
 def _activity_config(activity_type: str) -> ActivityConfig:
     functions = cast("Mapping[str, Callable[[str], ActivityConfig]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType]
     return functions[ACTIVITY_CONFIG](activity_type) if ACTIVITY_CONFIG in functions else DEFAULT_ACTIVITY_CONFIG
+
+
+def _observer() -> Callable[[Any], None] | None:
+    return cast("Mapping[str, Callable[[Any], None]]", workflow.extern_functions()).get(OBSERVE)  # pyright: ignore[reportUnknownMemberType]
 
 
 # --- one workflow type per MAF workflow ---------------------------------------------------------------------

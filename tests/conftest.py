@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from uuid import uuid4
 
 import pytest
 from temporalio.client import Client
 
 from temporal_adapter import process
+from tests.support import stores
 from workers.dev_server import NAMESPACE, dev_server
 
 
@@ -50,6 +51,20 @@ def connect(server: str) -> Callable[..., Awaitable[Client]]:
 async def client(connect: Callable[..., Awaitable[Client]]) -> Client:
     """A client of the session's server without plugins, shared by the tests: it has no state of its own."""
     return await connect()
+
+
+@pytest.fixture(scope="session")
+def s3_service() -> Iterator[stores.Service]:
+    """The session's S3 API; see `stores.new_place` for a place in it that a test has for itself."""
+    with stores.s3_service() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def azure_service() -> Iterator[stores.Service]:
+    """The session's Azure Blob."""
+    with stores.azure_service() as service:
+        yield service
 
 
 @pytest.fixture

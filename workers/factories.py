@@ -1,111 +1,19 @@
-"""Finds workflow factories by name: `package.module:attribute`, as given on a command line.
-
-It imports the module and looks the attribute up; it never calls a factory.
-"""
+"""What the generic worker's command line says of factories and their errors (see `temporal_adapter.loading`)."""
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import os
-import sys
-import sysconfig
-import traceback
-from pathlib import Path, PurePath
-from types import FunctionType, ModuleType
-from typing import Any, cast
+from pathlib import Path
 
-from agent_framework import Workflow
+from temporal_adapter import loading
+from temporal_adapter.loading import ObjectNotFound as FactoryNotFound
+from temporal_adapter.loading import find_factory
 
-import temporal_adapter
-from temporal_adapter.definitions import WorkflowSource
+__all__ = ["FactoryNotFound", "described", "find_factory"]
 
 # Not the whole of `workers`: the example in it is a user's code like any other.
-_OURS = (
-    Path(temporal_adapter.__file__).parent,
-    Path(__file__),
-    Path(__file__).with_name("cli.py"),
-)
-
-
-class FactoryNotFound(Exception):
-    """A name stands for no workflow factory; the message says what there is instead."""
-
-
-def find_factory(name: str) -> WorkflowSource:
-    """Return the workflow factory, or the built workflow, that `package.module:attribute` stands for.
-
-    The working directory is importable, as it is for `python -m`.
-
-    Raises:
-        FactoryNotFound: The name is malformed, the module cannot be imported, or the attribute is no factory.
-    """
-    module_name, colon, attribute = name.partition(":")
-    if not (module_name and colon and attribute):
-        raise FactoryNotFound(f"{name!r} is not of the form package.module:factory, such as shop.orders:build_orders.")
-    if module_name.endswith(".py") or "/" in module_name:
-        dotted = ".".join(PurePath(module_name.removesuffix(".py")).parts)
-        raise FactoryNotFound(f"{module_name!r} is a file: name its module, without .py, as {dotted}:{attribute}.")
-    module = _imported(module_name)
-    if not hasattr(module, attribute):
-        raise FactoryNotFound(f"module {module_name!r} has no {attribute!r}{_candidates(module)}")
-    found: Any = getattr(module, attribute)
-    if not isinstance(found, Workflow) and (not callable(found) or isinstance(found, type)):
-        kind = "a class" if isinstance(found, type) else f"of type {type(found).__name__}"
-        raise FactoryNotFound(f"{name!r} is {kind}, and not a function that builds a workflow{_candidates(module)}")
-    if inspect.iscoroutinefunction(found):
-        raise FactoryNotFound(
-            f"{name!r} is an async function; a factory is a plain one, `def`, that returns a Workflow."
-        )
-    return cast(WorkflowSource, found)
-
-
-def _imported(module_name: str) -> ModuleType:
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        return importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if module_name == missing or module_name.startswith(f"{missing}."):
-            raise FactoryNotFound(
-                f"there is no module {missing!r} in {os.getcwd()} or among the installed packages."
-            ) from error
-        raise FactoryNotFound(f"module {module_name!r} imports {missing!r}, which is not installed.") from error
-    except Exception as error:  # whatever a user's module raises when it is imported
-        raise FactoryNotFound(f"module {module_name!r} cannot be imported: {described(error)}") from error
+_OURS = (Path(__file__), Path(__file__).with_name("cli.py"))
 
 
 def described(error: Exception) -> str:
     """Return an error of a user's code in one line: its type, message, and the line of theirs that led to it."""
-    text = f"{type(error).__name__}: {error}"
-    if isinstance(error, SyntaxError):  # names its file and line itself
-        return text
-    frames = traceback.extract_tb(error.__traceback__)
-    frame = next((frame for frame in reversed(frames) if _is_of_user(frame.filename)), frames[-1] if frames else None)
-    return text if frame is None else f"{text} ({frame.filename}:{frame.lineno})"
-
-
-def _is_of_user(filename: str) -> bool:
-    """Whether a file is neither Python's, nor an installed package's, nor of this command line and what it calls."""
-    path = Path(filename)
-    installed = ("site-packages", "dist-packages")
-    if filename.startswith("<") or any(part in installed for part in path.parts):
-        return False
-    return not any(path.is_relative_to(folder) for folder in (sysconfig.get_path("stdlib"), *_OURS))
-
-
-def _candidates(module: ModuleType) -> str:
-    """Return, as the end of a sentence, what the module has that could be meant."""
-    names = [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_")
-        and (isinstance(value, Workflow) or (isinstance(value, FunctionType) and _belongs_to(value, module)))
-    ]
-    return f"; it has {', '.join(names)}." if names else "; it has no functions."
-
-
-def _belongs_to(function: FunctionType, module: ModuleType) -> bool:
-    """Whether the function was written in the module, or in the package that the module is."""
-    return f"{function.__module__}.".startswith(f"{module.__name__}.")
+    return loading.described(error, ours=_OURS)

@@ -5,8 +5,18 @@ Everything here goes through what Temporal offers to any client: start, result, 
 has loaded those types, and as plain JSON where it has not.
 """
 
-from .errors import NoWorker, ResponseRefused, RetryRefused, RunNotFound, UnknownWorkflow, ValueUnavailable
+from .errors import (
+    NoWorker,
+    ResponseRefused,
+    ResumeRefused,
+    RetryRefused,
+    RunNotFound,
+    SessionRefused,
+    UnknownWorkflow,
+    ValueUnavailable,
+)
 from .run import Accepted, CheckpointInfo, DurableRun, FailedExecutor, RunStatus
+from .session import DurableSession
 from .streaming import AttemptAbandoned
 from .workflow import DurableWorkflow
 
@@ -15,13 +25,16 @@ __all__ = [
     "AttemptAbandoned",
     "CheckpointInfo",
     "DurableRun",
+    "DurableSession",
     "DurableWorkflow",
     "FailedExecutor",
     "NoWorker",
     "ResponseRefused",
+    "ResumeRefused",
     "RetryRefused",
     "RunNotFound",
     "RunStatus",
+    "SessionRefused",
     "UnknownWorkflow",
     "ValueUnavailable",
 ]

@@ -36,6 +36,14 @@ class RetryRefused(ValueError):
     """No executor of that name waits for a retry; says which do."""
 
 
+class SessionRefused(RuntimeError):
+    """A session cannot do now what it is asked for, since it is at work; it is as it was."""
+
+
+class ResumeRefused(ValueError):
+    """A run cannot be resumed; says why, and what to do instead."""
+
+
 class ValueUnavailable(LookupError):
     """A value is in the blob store, and this client was not told where that is."""
 

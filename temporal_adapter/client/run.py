@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agent_framework import WorkflowEvent, WorkflowRunResult, WorkflowRunState
+from agent_framework import WorkflowEvent, WorkflowInvocationKwargs, WorkflowRunResult, WorkflowRunState
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import (
     WorkflowExecutionStatus,
@@ -28,6 +28,8 @@ from .reading import EventReader, run_result
 from .streaming import LiveMerge, read_live
 
 logger = logging.getLogger(__name__)
+
+Kwargs = Mapping[str, Any] | WorkflowInvocationKwargs
 
 _POLL_SECONDS = (0.05, 0.5)  # between looks for new events: at first, and at most
 _STREAM_SECONDS = (0.05, 0.2)  # between looks for what a run streams: after news, and at most
@@ -116,10 +118,10 @@ class DurableRun:
             RunNotFound: There is no such run.
         """
         try:
-            with self._explained():
-                result = wire.load(wire.RunResult, await self._unless_stuck(self.handle.result()))
+            with self.explained():
+                result = wire.load(wire.RunResult, await self.unless_stuck(self.handle.result()))
         except WorkflowFailureError as error:
-            raised = raised_again(error)
+            raised = raised_again(error.cause)
             if raised is None:
                 raise
             raise raised from error
@@ -181,7 +183,7 @@ class DurableRun:
             request_id=request_id, response=to_plain_json(response), responder=responder, comment=comment
         )
         try:
-            with self._explained():
+            with self.explained():
                 # The SDK's overloads leave this one partly untyped.
                 answer = await cast("Any", self.handle).execute_update("respond", ordered_json(wire.dump(data)))
         except RunClosed as error:
@@ -202,7 +204,7 @@ class DurableRun:
             RetryRefused: None of that name waits for a retry.
             RunNotFound: There is no such run, or it is closed.
         """
-        with self._explained():
+        with self.explained():
             return await cast("Any", self.handle).execute_update("retry", args=list(executors))
 
     async def checkpoints(self) -> list[CheckpointInfo]:
@@ -295,10 +297,18 @@ class DurableRun:
         if offset is None:
             return [], None
         try:
-            with self._explained():
-                return await self._unless_stuck(read_live(self.handle, offset))
+            with self.explained():
+                return await self.unless_stuck(read_live(self.handle, offset))
         except WorkflowQueryFailedError:
             return [], None
+
+    async def events_between(self, offset: int, end: int) -> list[wire.Event]:
+        """Return the events from an offset on, up to another, as shapes."""
+        events: list[wire.Event] = []
+        while offset + len(events) < end:
+            more, _ = await self._page(offset + len(events))
+            events += more
+        return events[: end - offset]
 
     async def _events_up_to_now(self, offset: int) -> tuple[list[wire.Event], bool]:
         """Return all events from an offset on, and whether none will follow."""
@@ -315,15 +325,15 @@ class DurableRun:
         return [one for event in page.events for one in await self._reader.each(event)][page.skip :], page.ended
 
     async def _is_closed(self) -> bool:
-        with self._explained():
+        with self.explained():
             return (await self.handle.describe()).status is not WorkflowExecutionStatus.RUNNING
 
     async def _query(self, name: str, *args: Any) -> Any:
-        with self._explained():
+        with self.explained():
             query = self.handle.query(name, args=args, reject_condition=QueryRejectCondition.NONE)
-            return await self._unless_stuck(query)
+            return await self.unless_stuck(query)
 
-    async def _unless_stuck(self, answer: Coroutine[Any, Any, Any]) -> Any:
+    async def unless_stuck(self, answer: Coroutine[Any, Any, Any]) -> Any:
         """Wait for an answer that takes a worker; stop when the workers there are do not know the workflow."""
         waiting = asyncio.ensure_future(answer)
         try:
@@ -345,5 +355,6 @@ class DurableRun:
             ):
                 raise not_registered(self.id, self._name, self._task_queue)
 
-    def _explained(self) -> Any:
+    def explained(self) -> Any:
+        """Return a context in which what Temporal raises says what to do."""
         return explained(self.id, self._name, self._task_queue)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from agent_framework import WorkflowInvocationKwargs
 from temporalio.client import Client
 
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.payload import Reader
 from temporal_adapter.store import BlobStore, ValueStore
-from temporal_adapter.values import client_codec
+from temporal_adapter.values import client_codec, to_plain_json
 
+from .errors import ResumeRefused, RunNotFound
 from .reading import EventReader, NoStore
-from .run import DurableRun
-
-Kwargs = Mapping[str, Any] | WorkflowInvocationKwargs
+from .restoring import check_resumable, options_of
+from .run import DurableRun, Kwargs
+from .session import DurableSession
 
 
 class DurableWorkflow:
@@ -96,6 +96,125 @@ class DurableWorkflow:
 
     def _encoded(self, name: str, kwargs: Kwargs | None) -> Any:
         return None if kwargs is None else self._codec.encode(kwargs, name)
+
+    # --- from a checkpoint ----------------------------------------------------------------------------------
+
+    async def resume(self, id: str, *, checkpoint_id: str | None = None, **start_options: Any) -> DurableRun:
+        """Continue a run that failed, was cancelled, terminated or timed out, from its last checkpoint.
+
+        The run goes on under the same workflow id, with the options it was started with. What its checkpoints hold is
+        not run again: only the superstep that was not completed is.
+
+        Args:
+            id: The workflow id.
+            checkpoint_id: Where to go on, if not at the last checkpoint. Needed when Temporal has the run no more.
+            start_options: As `start`.
+
+        Raises:
+            ResumeRefused: The run is open or completed, or has no checkpoint; says what to do instead.
+            RunNotFound: Temporal does not have the run, and no checkpoint is given.
+        """
+        run = self.get_run(id)
+        try:
+            with run.explained():
+                description = await run.handle.describe()
+        except RunNotFound:
+            if checkpoint_id is None:
+                raise
+            return await self._restored(id, wire.Restore(verb="resume", checkpoint_id=checkpoint_id), start_options)
+        check_resumable(description)
+        closed = self._run(self._client.get_workflow_handle(id, run_id=description.run_id))
+        with closed.explained():
+            options = await options_of(self._client, id, description.run_id)
+        checkpoint_id = checkpoint_id or (await closed.status()).checkpoint_id
+        if checkpoint_id is None:
+            raise ResumeRefused(f"The run {id!r} ended before its first checkpoint. Start it again, with its input.")
+        restore = wire.Restore(verb="resume", checkpoint_id=checkpoint_id)
+        return await self._restored(id, restore, start_options, options)
+
+    async def replay(
+        self, checkpoint_id: str, *, id: str | None = None, until: str | None = None, **start_options: Any
+    ) -> DurableRun:
+        """Start a new run that repeats another from one of its checkpoints, with the same inputs and responses.
+
+        From the entry checkpoint that is the whole run. Executors run again, side effects included. Responses are
+        given at the places where the other run was given them: to the request of the same id, else to an equal request
+        of the same executor, else to that executor's next one. Requests beyond these wait for people.
+
+        Args:
+            checkpoint_id: Where to begin.
+            id: The workflow id of the new run; one is made if absent.
+            until: The last checkpoint whose responses are repeated; by default the end of the lineage.
+            start_options: As `start`.
+        """
+        restore = wire.Restore(verb="replay", checkpoint_id=checkpoint_id, until=until)
+        return await self._restored(id, restore, start_options)
+
+    async def fork(
+        self,
+        checkpoint_id: str,
+        *,
+        id: str | None = None,
+        responses: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
+        delete_state: Sequence[str] = (),
+        reason: str | None = None,
+        **start_options: Any,
+    ) -> DurableRun:
+        """Start a new run from a checkpoint, with other responses or another shared state.
+
+        The first checkpoint of the fork has what was given, in its metadata too. Requests that are left open wait for
+        people.
+
+        Args:
+            checkpoint_id: Where to begin.
+            id: The workflow id of the new run; one is made if absent.
+            responses: By request id, for requests that are pending in the checkpoint, or whose response is in flight.
+            state: Shared state to set.
+            delete_state: Keys of shared state to delete.
+            reason: For the record.
+            start_options: As `start`.
+
+        Raises:
+            EncodeError: The state cannot be sent; says why.
+        """
+        restore = wire.Restore(
+            verb="fork",
+            checkpoint_id=checkpoint_id,
+            responses={key: to_plain_json(response) for key, response in (responses or {}).items()},
+            state={key: self._codec.encode(value, f"state[{key!r}]") for key, value in (state or {}).items()},
+            deleted_state=list(delete_state),
+            reason=reason,
+        )
+        return await self._restored(id, restore, start_options)
+
+    async def _restored(
+        self,
+        id: str | None,
+        restore: wire.Restore,
+        start_options: Mapping[str, Any],
+        of: wire.StartOptions | None = None,
+    ) -> DurableRun:
+        of = of or wire.StartOptions()
+        options = wire.StartOptions(
+            encoding="tagged", on_failure=of.on_failure, stream=of.stream, session=of.session, restore=restore
+        )
+        summary: dict[str, Any] = {"static_summary": f"{restore.verb} of checkpoint {restore.checkpoint_id}"}
+        handle = await self._client.start_workflow(
+            self._name,
+            args=[None, ordered_json(wire.dump(options))],
+            id=id or f"{self._name}-{restore.verb}-{uuid.uuid4()}",
+            task_queue=self._task_queue,
+            **(summary | dict(start_options)),
+        )
+        return self._run(handle)
+
+    # --- by workflow id -------------------------------------------------------------------------------------
+
+    def session(self, id: str) -> DurableSession:
+        """Return the session with a workflow id, whether or not it has been opened yet."""
+        run = self.get_run(id)
+        return DurableSession(self._client, run, self._name, self._task_queue, self._codec, self._reader)
 
     def get_run(self, id: str) -> DurableRun:
         """Return the run with a workflow id, without asking whether there is one."""

@@ -12,6 +12,10 @@ and ends when none is.
                   |           |
                   +-> ENDING -+-> ENDED        (ENDING: waits until the blob store has every checkpoint)
 
+A *session* is a run that is kept open for many inputs: where another run ends, it is IDLE, and the next input is seeded
+from there (SEEDING again). An error ends its turn, not the run. A run can be *restored*: it begins at a checkpoint of
+another run, or of its own, instead of at an input.
+
 The engine learns what happened by *facts* (`facts`) and answers each with *decisions* (`decisions`) that its owner
 carries out. It works on ids and opaque `wire.Value`s only.
 
@@ -20,17 +24,18 @@ the owner (`Stamp`). The same facts give the same decisions, in every process an
 sets, no `hash()`.
 """
 
-from .decisions import Answer, Commit, Decision, Deliver, Fail, Fate, Finish, Judge
+from .decisions import Answer, Commit, Decision, Deliver, Fail, Fate, Finish, Judge, TurnEnded
 from .facts import (
     Committed,
     DeliveryFailed,
     DeliveryFinished,
     Fact,
+    InputRefused,
     ResponsesJudged,
     ResponsesReceived,
     Seeded,
 )
-from .machine import Engine, Phase
+from .machine import Engine, Phase, SessionRefused
 from .recorder import Stamp
 
 __all__ = [
@@ -46,10 +51,13 @@ __all__ = [
     "Fail",
     "Fate",
     "Finish",
+    "InputRefused",
     "Judge",
     "Phase",
     "ResponsesJudged",
     "ResponsesReceived",
     "Seeded",
+    "SessionRefused",
     "Stamp",
+    "TurnEnded",
 ]

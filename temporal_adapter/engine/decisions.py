@@ -47,6 +47,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """A session is at rest, or its input was refused; `failure` is what it failed with. No fact follows."""
+
+    failure: wire.Failure | None
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """The run is over; no fact follows."""
 
@@ -60,4 +67,4 @@ class Fail:
     failure: wire.Failure
 
 
-Decision = Deliver | Judge | Commit | Answer | Finish | Fail
+Decision = Deliver | Judge | Commit | Answer | TurnEnded | Finish | Fail

@@ -15,6 +15,13 @@ class Seeded:
 
 
 @dataclass(frozen=True, slots=True)
+class InputRefused:
+    """The input of a session, or the checkpoint it was to go on from, could not be seeded."""
+
+    failure: wire.Failure
+
+
+@dataclass(frozen=True, slots=True)
 class DeliveryFinished:
     """An executor handled its delivery."""
 
@@ -53,4 +60,4 @@ class Committed:
     stowed: tuple[wire.Value, ...] = ()
 
 
-Fact = Seeded | DeliveryFinished | DeliveryFailed | ResponsesReceived | ResponsesJudged | Committed
+Fact = Seeded | InputRefused | DeliveryFinished | DeliveryFailed | ResponsesReceived | ResponsesJudged | Committed

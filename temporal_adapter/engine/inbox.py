@@ -40,6 +40,7 @@ class Inbox:
         self._queue: list[Queued] = []
         self.judging: list[Queued] = []
         self._answered: dict[str, tuple[str, str]] = {}  # request id -> fingerprint of the response, its checkpoint
+        self._gone: dict[str, str] = {}  # request id -> why it is pending no more
         self._answers: list[Answer] = []
         self._refusals: list[Fate] = []
 
@@ -57,6 +58,15 @@ class Inbox:
     def ask_again(self, request_id: str) -> None:
         """A request with this id was made: an answer to an earlier one with the same id is no answer to it."""
         self._answered.pop(request_id, None)
+        self._gone.pop(request_id, None)
+
+    def withdraw(self, request_ids: Iterable[str], reason: str) -> None:
+        """These requests wait no more; whoever answers one is told why."""
+        self._gone.update(dict.fromkeys(request_ids, reason))
+
+    def answered_from_record(self, request_id: str, checkpoint_id: str) -> None:
+        """The response of the run that is repeated was given to the request: any other differs from it."""
+        self._answered[request_id] = ("", checkpoint_id)
 
     def next_batch(self, pending: Mapping[str, wire.Request]) -> list[Queued]:
         """Return the responses to judge next; those that need no judgement get their fate here.
@@ -74,7 +84,8 @@ class Inbox:
             elif request_id in self._answered:
                 self.settle(queued, self._repeat(queued.response))
             elif request_id not in pending:
-                self.settle(queued, Fate(request_id, refused=_unknown(request_id, pending, self._answered)))
+                reason = self._gone.get(request_id) or _unknown(request_id, pending, self._answered)
+                self.settle(queued, Fate(request_id, refused=reason))
             else:
                 batch[request_id] = queued
         self._queue = waiting

@@ -81,6 +81,16 @@ class Level:
         for child in self.children.values():
             yield from child.with_children()
 
+    def kept(self) -> wire.RestoredLevel:
+        """Return what is to be restored to have this level again as it is, at rest."""
+        return wire.RestoredLevel(iteration=self.iteration, buffers=dict(self.buffers), requests=dict(self.requests))
+
+    def restore(self, kept: wire.RestoredLevel) -> None:
+        """Take what a checkpoint holds of this level; it is in the snapshot already."""
+        self.iteration = kept.iteration
+        self.buffers = dict(kept.buffers)
+        self.requests = dict(kept.requests)
+
     @property
     def under_way(self) -> Superstep:
         """The superstep under way, where there is one."""
@@ -97,13 +107,17 @@ class Level:
         """Begin a run of this sub-workflow for a delivery of the executor around it."""
         self.caller, self.shown = caller, []
         if call.fresh:
-            self._count(0)
+            self.count_anew()
         for key, value in call.state.items():
             self.put("state", key, value)
         for routed in call.messages:
             if routed.message.request is not None:
                 self.answered(routed.message.request.request_id)
         self.messages.extend(call.messages)
+
+    def count_anew(self) -> None:
+        """An input came: supersteps are counted from its arrival."""
+        self._count(0)
 
     def answered(self, request_id: str) -> None:
         """A request is pending no more."""

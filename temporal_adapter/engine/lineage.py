@@ -14,23 +14,21 @@ _RECORDS_PER_COMMIT, _BYTES_PER_COMMIT = 8, 1024 * 1024
 
 
 class Lineage:
-    """Headers in order of the chain, and the records that wait to be mirrored."""
+    """Headers in order of recording, and the records that wait to be mirrored.
+
+    Attributes:
+        headers: Of all checkpoints; first, the one that the run was restored from.
+        head: The id of the one that the next checkpoint follows.
+    """
 
     def __init__(self) -> None:
         self.headers: list[wire.CheckpointHeader] = []
+        self.head: str | None = None
         self.mirror_error: str | None = None
         self._waiting: list[tuple[int, wire.CheckpointRecord]] = []
         self._carried = 0  # how many of the waiting are with an activity now
-
-    @property
-    def head(self) -> str | None:
-        """The id of the last recorded checkpoint."""
-        return self.headers[-1].checkpoint_id if self.headers else None
-
-    @property
-    def next_ordinal(self) -> int:
-        """The place in the chain of the next checkpoint, from 0."""
-        return len(self.headers)
+        self.next_ordinal = 0
+        """The number of the next checkpoint, from 0."""
 
     @property
     def unmirrored(self) -> int:
@@ -40,7 +38,19 @@ class Lineage:
     def append(self, header: wire.CheckpointHeader) -> int:
         """Record a checkpoint's place in the chain; return its ordinal."""
         self.headers.append(header)
-        return len(self.headers) - 1
+        self.head = header.checkpoint_id
+        self.next_ordinal += 1
+        return self.next_ordinal - 1
+
+    def restore(self, header: wire.CheckpointHeader) -> None:
+        """Go on from a checkpoint that was recorded before, here or in another run."""
+        if all(one.checkpoint_id != header.checkpoint_id for one in self.headers):
+            self.headers.append(header)
+        self.head = header.checkpoint_id
+
+    def begin_anew(self) -> None:
+        """The next checkpoint has no parent."""
+        self.head = None
 
     def wait(self, ordinal: int, record: wire.CheckpointRecord) -> None:
         """Keep a record until an activity has written it."""

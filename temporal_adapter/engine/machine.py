@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from temporal_adapter import wire
 from temporal_adapter.wire.names import path_text
 
-from .decisions import Commit, Decision, Fail, Fate, Finish, Judge
+from .decisions import Commit, Decision, Fail, Finish, TurnEnded
 from .dispatch import Dispatch, Position
 from .facts import (
     Committed,
     DeliveryFailed,
     DeliveryFinished,
     Fact,
+    InputRefused,
     ResponsesJudged,
     ResponsesReceived,
     Seeded,
 )
-from .inbox import Inbox
 from .journal import Journal
 from .level import Caller, Level
 from .lineage import Lineage
 from .recorder import Recorder, Stamp
+from .responses import Responses
 from .superstep import Superstep, events_of, invoked
 
 _NOT_SEEDED = wire.Graph(name="", signature="", start_executor_id="", executors=[], max_iterations=0)
@@ -36,51 +37,132 @@ class Phase(Enum):
     SEEDING = "seeding"
     RUNNING = "running"
     PAUSED = "paused"
+    IDLE = "idle"  # a session between inputs
     ENDING = "ending"
     ENDED = "ended"
 
 
-class Engine:
-    """One run of one MAF workflow."""
+class SessionRefused(Exception):
+    """A session is asked for what it cannot do now; the message says why."""
 
-    def __init__(self, mint: Callable[[], Stamp]) -> None:
+
+class Engine:
+    """One run of one MAF workflow.
+
+    Args:
+        mint: A new id and the present time.
+        marks_end: Whether the store is told that a run failed, was cancelled or closed.
+    """
+
+    def __init__(self, mint: Callable[[], Stamp], marks_end: Callable[[], bool] = lambda: True) -> None:
         self._decisions: list[Decision] = []
         self.phase = Phase.SEEDING
         self.journal = Journal()
         self._recorder = Recorder(mint, self.journal)
-        self._inbox = Inbox()
+        self._responses = Responses(self._recorder, self.journal)
         self._root = Level(_NOT_SEEDED, self._recorder.put)
+        self._options = wire.StartOptions()
+        self._seeded = False
+        self._rest_phase = Phase.IDLE  # of a session, before the input that is being seeded
+        self._marks_end = marks_end
+        self._ended: wire.Ended | None = None  # for the store, until a commit has it
         self._dispatch = Dispatch(self._recorder)
         self._waits_for_operator = False  # when an executor fails, instead of failing the run
-        self._accepted: list[wire.RoutedMessage] = []  # responses that wait for the superstep to end
-        self._response_stamp: Stamp | None = None  # of the response-entry checkpoint for them
         self._failure: wire.Failure | None = None  # of a run that is ending badly
         self._cancelled = False
         self._discard: list[str] = []  # checkpoints that an abandoned activity may write
+        self._inner: list[tuple[Level, wire.RestoredLevel]] = []  # sub-workflows of a session as a superstep found them
         self._held: list[Level] = []  # levels whose superstep waits for a commit, to build on what that writes
+        self._marking = False  # a commit has the mark of the run's end with it
         self._committing, self._discarding = False, 0  # and how many of the discarded a commit has with it
         self._stowing: list[str] = []  # the sub-workflows whose entries it has; "" where the run was abandoned since
 
     # --- what the owner calls -------------------------------------------------------------------------------
 
+    def observe(self, told: Callable[[wire.CheckpointRecord], None]) -> None:
+        """Tell of each checkpoint as it is recorded, also of those that an activity has written of its own outcome."""
+        self._recorder.observe = told
+
     def start(self, message: Any, options: wire.StartOptions) -> wire.SeedInput:
         """Begin the run; the answer to the returned input is `Seeded`, or `abort`."""
         self.journal.begin()
-        return wire.SeedInput(message=message, options=options, header=self._recorder.promise("entry", 0))
+        self._options = options
+        return wire.SeedInput(message=message, options=options, header=self._promised_by(options))
+
+    def open_session(self, options: wire.StartOptions) -> None:
+        """Begin a session that has no input yet."""
+        self._options = options
+        self.phase = Phase.IDLE
+
+    def input(self, message: Any, options: wire.StartOptions) -> wire.SeedInput:
+        """Give a session an input, or a checkpoint to go on from; answered by `Seeded`, or `InputRefused`.
+
+        Raises:
+            SessionRefused: It is at work, or no session.
+        """
+        self.check_at_rest()
+        self._rest_phase, self.phase = self.phase, Phase.SEEDING
+        if self._root.requests and options.restore is None:
+            waiting = ", ".join(map(repr, self._root.requests))
+            self.journal.warn(f"An input came while requests wait for a response: {waiting}. They go on waiting.")
+        self.journal.begin()
+        further = self._seeded and options.restore is None
+        mirrored = further and not self.lineage.unmirrored
+        return wire.SeedInput(
+            message=message,
+            options=options,
+            header=self._promised_by(options),
+            further=further,
+            snapshot=self._recorder.snapshot() if mirrored else None,
+        )
+
+    def _promised_by(self, options: wire.StartOptions) -> wire.CheckpointHeader | None:
+        """Return the header of the checkpoint that seeding makes. A run that is merely restored makes none."""
+        restore = options.restore
+        if restore is None:
+            return self._recorder.promise("entry", 0)
+        if restore.verb == "fork" or restore.responses:
+            header = self._recorder.promise("fork" if restore.verb == "fork" else "response", 0)
+            return self._recorder.promise_after(restore.checkpoint_id, header)
+        return None
+
+    def reset(self) -> None:
+        """Put a session back to what it was before its first input: pristine, at every level, and with a new lineage.
+
+        Raises:
+            SessionRefused: It is at work, or no session.
+        """
+        self.check_at_rest()
+        self._responses.inbox.withdraw(self._root.requests, "the session was reset since the request was made.")
+        self._recorder.begin_anew()
+        self._root, self._seeded = Level(_NOT_SEEDED, self._recorder.put), False
+        self.phase = Phase.IDLE
+        self.journal.status("IDLE")
+
+    def close(self) -> list[Decision]:
+        """End a session.
+
+        Raises:
+            SessionRefused: It is at work, or no session.
+        """
+        self.check_at_rest()
+        self._responses.refuse_all("the session was closed.")
+        self.phase = Phase.ENDING
+        self._mark_ended("closed")
+        return self._decide()
 
     def abort(self, failure: wire.Failure) -> None:
         """The run could not be seeded."""
         self.journal.fail(failure.details)
         self.phase = Phase.ENDED
-        self._inbox.refuse_all("the run failed.")
+        self._responses.refuse_all("the run failed.")
 
     def cancel(self) -> list[Decision]:
         """The run was cancelled from outside; it is over when the decisions, if any, are carried out."""
         self.journal.status("CANCELLED")
-        seeded = self.phase is not Phase.SEEDING
-        self._stop("the run was cancelled.")
-        if not seeded:  # there is no graph to commit for, and nothing but the input to lose
-            self._discard = []
+        self._stop("the run was cancelled.", "cancelled")
+        if not self._seeded:  # there is no graph to commit for, and nothing but the input to lose
+            self._discard, self._ended = [], None
         self._cancelled = True
         return self._decide()
 
@@ -95,12 +177,14 @@ class Engine:
         match fact:
             case Seeded(result):
                 self._on_seeded(result)
+            case InputRefused(failure):
+                self._on_input_refused(failure)
             case DeliveryFinished(index, result):
                 self._on_delivery_finished(index, result)
             case DeliveryFailed(index, failure):
                 self._on_delivery_failed(index, failure)
             case ResponsesReceived(ticket, responses):
-                self._inbox.add(ticket, responses)
+                self._responses.receive(ticket, responses)
             case ResponsesJudged(result):
                 self._on_responses_judged(result)
             case Committed(outcome, stowed):
@@ -111,7 +195,7 @@ class Engine:
     def _decide(self) -> list[Decision]:
         self._mirror()
         self._conclude()
-        decisions, self._decisions = [*self._inbox.take_answers(), *self._decisions], []
+        decisions, self._decisions = [*self._responses.take_answers(), *self._decisions], []
         return decisions
 
     @property
@@ -123,7 +207,8 @@ class Engine:
         """Return the requests that wait for a response, in order of first sight; none once the run is ending."""
         if self.phase in (Phase.ENDING, Phase.ENDED):
             return []
-        return [request for key, request in self._root.requests.items() if not self._inbox.is_answered(key)]
+        answered = self._responses.inbox.is_answered
+        return [request for key, request in self._root.requests.items() if not answered(key)]
 
     def status(self) -> wire.RunStatus:
         """Return the run's status."""
@@ -136,23 +221,72 @@ class Engine:
             unmirrored_checkpoints=self.lineage.unmirrored,
             mirror_error=self.lineage.mirror_error,
             failed_executors=list(self._dispatch.failed()),
+            restored=_without_gifts(self._options.restore),
         )
 
     # --- facts ----------------------------------------------------------------------------------------------
 
     def _on_seeded(self, result: wire.SeedResult) -> None:
-        self._root = root = Level(result.graph, self._recorder.put)
-        root.add_children(lambda place, value: self._dispatch.aside.put(place, value))
-        self._waits_for_operator = result.waits_for_operator
+        if self.phase is not Phase.SEEDING:
+            return  # cancelled meanwhile
+        restored = result.restored
+        if not self._seeded or restored is not None:
+            self._root = Level(result.graph, self._recorder.put)
+            self._root.add_children(lambda place, value: self._dispatch.aside.put(place, value))
+            self._waits_for_operator = result.waits_for_operator
+        self._seeded, self.phase = True, Phase.RUNNING
+        if restored is not None:
+            self._restore(restored)
         for key, value in result.state.items():
-            root.put("state", key, value)
+            self._root.put("state", key, value)
         for path, changes in {"": wire.Changes(executors={**result.executors}), **result.children}.items():
             for executor_id, value in changes.executors.items():
                 self._recorder.put((path, "executors", executor_id), value)
-        root.messages = [result.message]
-        self.phase = Phase.RUNNING
-        self._recorder.record(self._recorder.take("entry", 0), root.messages, result.commit)
-        self._begin_superstep(root)
+        if result.message is not None:
+            self._root.count_anew()
+            self._root.messages = [result.message]
+        if result.message is not None or result.commit is not None:
+            header = self._recorder.take("entry", 0)
+            header = wire.replace(header, iteration=self._root.iteration)
+            self._recorder.record(header, self._root.messages, result.commit, result.run)
+        self._begin_superstep(self._root)
+
+    def _on_input_refused(self, failure: wire.Failure) -> None:
+        if self.phase is not Phase.SEEDING:
+            return  # cancelled meanwhile
+        self.journal.fail(failure.details)
+        self._discard_promised()
+        self.phase = self._rest_phase
+        self._end_turn(failure)
+
+    def check_at_rest(self) -> None:
+        """See that a session is at rest.
+
+        Raises:
+            SessionRefused: It is at work, or no session.
+        """
+        if not self._options.session:
+            raise SessionRefused("The run is no session, which takes one input only: start another run for another.")
+        if self.phase in (Phase.ENDING, Phase.ENDED):
+            raise SessionRefused("The session has ended.")
+        if self.phase in (Phase.SEEDING, Phase.RUNNING):
+            raise SessionRefused("The session is running: wait until it is idle, or waits for responses.")
+        if self._responses.under_judgement:
+            raise SessionRefused("The session is taking a response in: wait until it is idle, or waits for responses.")
+
+    def _restore(self, restored: wire.Restored) -> None:
+        """Go on from a checkpoint, as MAF does: its pending requests show again."""
+        root = self._root
+        self._recorder.restore(restored.base, restored.header)
+        for level in root.with_children():
+            level.restore(restored.levels.get(path_text(level.path), wire.RestoredLevel()))
+        for request in root.requests.values():
+            self._responses.inbox.ask_again(request.request_id)
+            self.journal.emit(wire.Event(type="request_info", origin=request.origin, request=request))
+        for request_id in restored.answered:
+            root.answered(request_id)
+        root.messages = restored.messages
+        self._responses.repeat(restored.recorded)
 
     def _on_delivery_finished(self, index: int, result: wire.DeliveryResult) -> None:
         found = self._dispatch.ended(index)
@@ -179,7 +313,7 @@ class Engine:
         level.show(event)
         if level is self._root:
             if event.request is not None:
-                self._inbox.ask_again(event.request.request_id)
+                self._responses.inbox.ask_again(event.request.request_id)
             self.journal.emit(event)
 
     def _on_delivery_failed(self, index: int, failure: wire.Failure) -> None:
@@ -199,29 +333,27 @@ class Engine:
     def _on_responses_judged(self, result: wire.RespondResult) -> None:
         if self.phase not in (Phase.RUNNING, Phase.PAUSED):
             return  # refused already, when the run failed
-        stamp = self._response_stamp = self._response_stamp or self._recorder.mint()
-        judged, self._inbox.judging = self._inbox.judging, []
-        for queued, judgement in zip(judged, result.judgements, strict=True):
-            if judgement.message is not None:
-                self._accepted.append(judgement.message)
-                self._inbox.accept(queued, stamp.id)
-            else:
-                self._inbox.settle(queued, Fate(queued.response.request_id, refused=judgement.refused or "refused"))
-        self._show_refusals()
-        if self.phase is Phase.PAUSED and self._accepted:
-            self.phase = Phase.RUNNING
-            self.journal.begin()
-            self._enter_responses(result.commit)
-            self._begin_superstep(self._root)
-        elif not self._accepted:
-            self._response_stamp = None
+        self._responses.judged(result)
+        if self._responses.accepted:
+            if self.phase is Phase.PAUSED:
+                self._go_on_with_responses(result.commit)
+        else:
+            self._responses.none_accepted()
             if self.phase is Phase.PAUSED:
                 self._recorder.withdraw()
+
+    def _go_on_with_responses(self, committed: wire.CommitOutcome | None) -> None:
+        self.phase = Phase.RUNNING
+        self.journal.begin()
+        self._responses.enter(self._root, committed)
+        self._begin_superstep(self._root)
 
     def _on_committed(self, outcome: wire.CommitOutcome, stowed: tuple[wire.Value, ...]) -> None:
         self._discard = self._discard[self._discarding :]
         stowing, self._stowing = self._stowing, []
         self._committing, self._discarding = False, 0
+        if self._marking:
+            self._marking, self._ended = False, None
         self._recorder.settle(outcome)
         if self._held:  # else the superstep was abandoned meanwhile
             for path, value in zip(stowing, stowed, strict=True):
@@ -243,6 +375,8 @@ class Engine:
             return
         if level is self._root:
             self.journal.superstep("superstep_started", level.iteration + 1)
+            if self._options.session:
+                self._inner = [(one, one.kept()) for one in level.with_children() if one is not level]
         superstep = level.open_superstep(self._key(level))
         if not isinstance(superstep, Superstep):
             self._workflow_failed(level, superstep)
@@ -283,8 +417,9 @@ class Engine:
         committed = superstep.last_result.own if superstep.deliveries else None
         self._recorder.record(self._recorder.take("superstep", level.iteration), level.messages, committed)
         self.journal.superstep("superstep_completed", level.iteration)
-        if self._accepted:
-            self._enter_responses(None)
+        self._responses.accept_recorded(level, at_rest=False)
+        if self._responses.accepted:
+            self._responses.enter(level, None)
         self._begin_superstep(level)
 
     def _rest(self, level: Level) -> None:
@@ -294,12 +429,23 @@ class Engine:
         elif level.requests:
             self.phase = Phase.PAUSED
             self.journal.status("IDLE_WITH_PENDING_REQUESTS")
+            self._responses.accept_recorded(level, at_rest=True)
+            if self._responses.accepted:
+                self._go_on_with_responses(None)
+            else:
+                self._end_turn(None)
         else:
-            self.phase = Phase.ENDING
+            self.phase = Phase.IDLE if self._options.session else Phase.ENDING
             for one in level.with_children():
                 for warning in one.unfilled_fan_ins():
                     self.journal.warn(warning)
             self.journal.status("IDLE")
+            self._end_turn(None)
+
+    def _end_turn(self, failure: wire.Failure | None) -> None:
+        """A session is at rest again."""
+        if self._options.session:
+            self._decisions.append(TurnEnded(failure))
 
     def _return_to(self, caller: Caller, level: Level, failure: wire.Failure | None = None) -> None:
         """A sub-workflow's run is over: deliver anew to the executor that called for it."""
@@ -336,72 +482,51 @@ class Engine:
 
     def _fail(self, failure: wire.Failure) -> None:
         self.journal.fail(failure.details)
+        if self._options.session:  # as in MAF, the workflow can be given another input; what was in flight is gone
+            self._abandon_superstep()
+            if self._root.superstep is not None:
+                self._root.undo_superstep()
+            self._root.abandon()
+            for child, kept in self._inner:
+                child.restore(kept)
+            self.phase = Phase.PAUSED if self._root.requests else Phase.IDLE
+            self._end_turn(failure)
+            return
         self._failure = failure
-        self._stop("the run failed.")
+        self._stop("the run failed.", "failed")
 
-    def _stop(self, reason: str) -> None:
-        """Leave the superstep under way, if any, without its outcome."""
+    def _stop(self, reason: str, ended: Literal["failed", "cancelled"]) -> None:
+        """Leave the superstep under way, if any, without its outcome, and the run."""
         self.phase = Phase.ENDING
+        self._abandon_superstep()
+        self._responses.refuse_all(reason)
+        self._mark_ended(ended)
+
+    def _abandon_superstep(self) -> None:
+        self._discard_promised()
+        self._dispatch.abandon()
+        self._held = []
+        self._responses.keep(self._root)
+
+    def _discard_promised(self) -> None:
         withdrawn = self._recorder.withdraw()
         if withdrawn is not None:
             self._discard.append(withdrawn)
-        self._dispatch.abandon()
-        self._held = []
-        if self._root.superstep is not None and self._accepted:
-            self._keep_responses()
-        self._inbox.refuse_all(reason)
 
-    def _keep_responses(self) -> None:
-        """Record the responses that were accepted while the abandoned superstep ran, on what it found.
-
-        Their senders were promised a checkpoint; a resume from it has the superstep and the responses before it. A
-        response to a request that this superstep made goes with the request.
-        """
-        self._root.undo_superstep()
-        self._accepted = [routed for routed in self._accepted if _request_id(routed) in self._root.requests]
-        if self._accepted:
-            self._enter_responses(None)
-
-    # --- responses ------------------------------------------------------------------------------------------
+    def _mark_ended(self, state: Literal["failed", "cancelled", "closed"]) -> None:
+        if self._seeded and self._marks_end():
+            self._ended = wire.Ended(state=state, checkpoint_id=self.lineage.head, at=self._recorder.mint().timestamp)
 
     def _judge(self) -> None:
         if self.phase in (Phase.ENDING, Phase.ENDED):
-            self._inbox.refuse_all("the run has ended.")
+            self._responses.refuse_all("the run has ended.")
             return
-        batch = self._inbox.next_batch(self._root.requests)
-        self._show_refusals()
-        if not batch:
-            return
+        if self.phase is Phase.SEEDING and (self._seeded or self._options.restore is not None):
+            return  # what is pending is known when it is seeded
         at_rest = self.phase is Phase.PAUSED and not self.lineage.unmirrored
-        header: wire.CheckpointHeader | None = None
-        if at_rest:
-            self._response_stamp = self._recorder.mint()
-            header = self._recorder.promise("response", self._root.iteration, self._response_stamp)
-        self._decisions.append(
-            Judge(
-                wire.RespondInput(
-                    graph=self._root.graph.signature,
-                    requests=[self._root.requests[queued.response.request_id] for queued in batch],
-                    responses=[queued.response for queued in batch],
-                    header=header,
-                    snapshot=self._recorder.snapshot() if at_rest else None,
-                )
-            )
-        )
-
-    def _show_refusals(self) -> None:
-        for fate in self._inbox.take_refusals():
-            self.journal.warn(f"A response to request {fate.request_id!r} was refused: {fate.refused}")
-
-    def _enter_responses(self, committed: wire.CommitOutcome | None) -> None:
-        """Put the accepted responses in flight, in a checkpoint of their own."""
-        for request_id in map(_request_id, self._accepted):
-            if self._inbox.is_answered(request_id):  # else it was made again meanwhile, and waits
-                self._root.answered(request_id)
-        self._root.messages.extend(self._accepted)
-        header = self._recorder.take("response", self._root.iteration, self._response_stamp)
-        self._accepted, self._response_stamp = [], None
-        self._recorder.record(header, self._root.messages, committed)
+        decision = self._responses.judge(self._root, at_rest=at_rest)
+        if decision is not None:
+            self._decisions.append(decision)
 
     # --- checkpoints and the end ----------------------------------------------------------------------------
 
@@ -414,14 +539,16 @@ class Engine:
             return
         records = self.lineage.carry()
         stow = [self._stow(level) for level in self._held if level.path]
-        if records or self._discard or stow:
+        ended = self._ended if len(records) == self.lineage.unmirrored else None
+        if records or self._discard or stow or ended is not None:
             self._committing = True
+            self._marking = ended is not None
             self._discarding = len(self._discard)
             self._stowing = [one.path for one in stow]
             discard = list(self._discard)
             signature = self._root.graph.signature
             self._decisions.append(
-                Commit(wire.CommitInput(graph=signature, records=records, discard=discard, stow=stow))
+                Commit(wire.CommitInput(graph=signature, records=records, discard=discard, stow=stow, ended=ended))
             )
 
     def _stow(self, level: Level) -> wire.Stow:
@@ -430,7 +557,8 @@ class Engine:
 
     def _conclude(self) -> None:
         """End the run once the blob store has every checkpoint."""
-        if self.phase is Phase.ENDING and not self.lineage.unmirrored and not self._discard:
+        owed = self.lineage.unmirrored or self._discard or self._ended is not None
+        if self.phase is Phase.ENDING and not owed:
             self.phase = Phase.ENDED
             if self._cancelled:
                 return
@@ -438,7 +566,6 @@ class Engine:
             self._decisions.append(Finish(result) if self._failure is None else Fail(self._failure))
 
 
-def _request_id(routed: wire.RoutedMessage) -> str:
-    """Return the id of the request that a response answers."""
-    request = routed.message.request
-    return "" if request is None else request.request_id
+def _without_gifts(restore: wire.Restore | None) -> wire.Restore | None:
+    """Return how a run was restored, without what it was given."""
+    return None if restore is None else wire.replace(restore, responses={}, state={}, deleted_state=[])

@@ -31,9 +31,22 @@ class Recorder:
         self.mint = mint
         self.lineage = Lineage()
         self.troubled = False  # the store could not be written, and is tried by commits of their own until it can
+        self.observe: Callable[[wire.CheckpointRecord], None] | None = None  # told of each record, by whom ever written
         self._journal = journal
         self._snapshot = SnapshotTracker()
         self._promised: wire.CheckpointHeader | None = None
+        self._first = 0  # ordinal of the first checkpoint that the snapshot may build on
+
+    def begin_anew(self) -> None:
+        """What comes next has no parent, and nothing that was known before."""
+        self.lineage.begin_anew()
+        self._snapshot, self._first = SnapshotTracker(), self.lineage.next_ordinal
+
+    def restore(self, base: wire.Base, header: wire.CheckpointHeader) -> None:
+        """Go on from a checkpoint in the blob store."""
+        self.begin_anew()
+        self.lineage.restore(header)
+        self._snapshot.base = base
 
     def put(self, place: Place, value: Any) -> None:
         """Set an entry of the snapshot, first seen in the next checkpoint; None deletes it."""
@@ -55,6 +68,11 @@ class Recorder:
     def promise(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
         """Return the header of the next checkpoint, for an activity that is to write it of its own outcome."""
         self._promised = self._promised or self._header(kind, iteration, stamp)
+        return self._promised
+
+    def promise_after(self, parent: str, header: wire.CheckpointHeader) -> wire.CheckpointHeader:
+        """Return a promised header as that of a checkpoint which follows another than the head."""
+        self._promised = wire.replace(header, previous_checkpoint_id=parent)
         return self._promised
 
     def take(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
@@ -83,14 +101,21 @@ class Recorder:
         header: wire.CheckpointHeader,
         messages: list[wire.RoutedMessage],
         committed: wire.CommitOutcome | None = None,
+        run: wire.RunEntry | None = None,
     ) -> None:
-        """Append a checkpoint to the lineage; keep its record unless an activity has just written it."""
+        """Append a checkpoint to the lineage; keep its record unless an activity has just written it.
+
+        `run` is what else the store is to be told with it.
+        """
+        if self.observe is not None:
+            in_flight = [routed.message for routed in messages]
+            self.observe(wire.CheckpointRecord(header=header, snapshot=self.snapshot(), messages=in_flight))
         ordinal = self.lineage.append(header)
         if committed is not None and committed.base is not None:
             self._snapshot.acknowledge(committed.base, ordinal)
             return
         in_flight = [routed.message for routed in messages]
-        record = wire.CheckpointRecord(header=header, snapshot=self.snapshot(), messages=in_flight)
+        record = wire.CheckpointRecord(header=header, snapshot=self.snapshot(), messages=in_flight, run=run)
         self.lineage.wait(ordinal, record)
         if committed is not None:
             self._trouble(committed)
@@ -104,7 +129,8 @@ class Recorder:
         ordinal = self.lineage.settle(outcome)
         if ordinal is not None and outcome is not None and outcome.base is not None:
             self.troubled = False
-            self._snapshot.acknowledge(outcome.base, ordinal)
+            if ordinal >= self._first:
+                self._snapshot.acknowledge(outcome.base, ordinal)
         elif outcome is not None and outcome.error is not None:  # without one, it only had to discard
             self._trouble(outcome)
 

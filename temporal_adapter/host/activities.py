@@ -131,6 +131,8 @@ async def _commit(host: Host, data: wire.CommitInput) -> wire.CommitResult:
             await stores.checkpoints.discard(checkpoint_id)
         outcome = await mirror.write(stores, graph.description(), data.records)
         stowed = [await mirror.stow(stores, one) for one in data.stow]
+        if data.ended is not None and outcome.error is None:
+            await mirror.end(stores, graph.description(), data.ended)
     if outcome.error is not None:  # raised, so that Temporal shows it and tries again
         raise ApplicationError(outcome.error, type="StoreError")
     return wire.CommitResult(records=outcome, stowed=stowed, at=now())

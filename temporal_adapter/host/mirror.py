@@ -25,17 +25,42 @@ async def write(
     stores: Stores, graph: wire.Graph, records: Sequence[wire.CheckpointRecord], rank: str = RECORDED_RANK
 ) -> wire.CommitOutcome:
     """Write checkpoints, parents first; stop at the first that cannot be written."""
-    workflow_id = activity.info().workflow_id or ""
+    info = activity.info()
+    workflow_id = info.workflow_id or ""
     base: wire.Base | None = None
     for record in records:
         try:
             changes = await unstowed(record.snapshot.changes, stores.values.resolve)
             record = wire.replace(record, snapshot=wire.replace(record.snapshot, changes=changes))
-            base = await stores.checkpoints.commit(record, graph=graph, workflow_id=workflow_id, rank=rank)
+            if record.run is not None:
+                await stores.checkpoints.put_run(record.run)
+            base = await stores.checkpoints.commit(
+                record, graph=graph, workflow_id=workflow_id, rank=rank, run_id=info.workflow_run_id or ""
+            )
         except StoreError as error:
             logger.warning("Checkpoint %s is not yet in the blob store: %s", record.header.checkpoint_id, error)
             return wire.CommitOutcome(error=str(error))
     return wire.CommitOutcome(base=base)
+
+
+async def end(stores: Stores, graph: wire.Graph, ended: wire.Ended) -> None:
+    """Note in the run's entry how the run ended.
+
+    Raises:
+        StoreError: The store cannot be read or written.
+    """
+    info = activity.info()
+    known = await stores.checkpoints.runs(graph.name, info.workflow_id or "")
+    entry = next((one for one in known if one.run_id == info.workflow_run_id), None)
+    if entry is None:  # of a run that an earlier release started
+        entry = wire.RunEntry(
+            workflow_name=graph.name,
+            workflow_id=info.workflow_id or "",
+            run_id=info.workflow_run_id or "",
+            task_queue=info.task_queue,
+            at=ended.at,
+        )
+    await stores.checkpoints.put_run(wire.replace(entry, ended=ended))
 
 
 async def stow(stores: Stores, stow: wire.Stow) -> wire.Value:

@@ -25,16 +25,17 @@ async def respond(host: Host, data: wire.RespondInput) -> wire.RespondResult:
         stores = host.stores()
         reader, writer = Reader(graph.codec, stores.values), Writer(graph.codec, stores.values)
         judgements = [
-            await _judge(graph, reader, writer, request, response)
+            await judge(graph, reader, writer, request, response)
             for request, response in zip(data.requests, data.responses, strict=True)
         ]
         commit = await _commit(stores, graph, data, judgements)
         return wire.RespondResult(judgements=judgements, commit=commit, at=now())
 
 
-async def _judge(
+async def judge(
     graph: BuiltGraph, reader: Reader, writer: Writer, request: wire.Request, response: wire.Response
 ) -> wire.Judgement:
+    """Return the message that a response makes, or the reason why it is refused."""
     event = await reader.request(request)
     try:
         value = coerce_response(response.response, event.response_type, request.request_id)

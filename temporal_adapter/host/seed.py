@@ -1,4 +1,7 @@
-"""Seeding: accept a run's input, record the graph, write the entry checkpoint. MAF's `Workflow.run(message)`."""
+"""Seeding: accept an input, record the graph, write the entry checkpoint. MAF's `Workflow.run(message)`.
+
+A run that goes on from a checkpoint is `restore`'s.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from agent_framework import INTERNAL_SOURCE_ID, WorkflowInvocationKwargs, WorkflowMessage
+from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from temporal_adapter import wire
@@ -16,8 +20,9 @@ from temporal_adapter.values import CoercionError, DecodeError, coerce_json
 from temporal_adapter.wire.names import path_text
 
 from . import mirror
-from .context import Host, now
+from .context import Host, Stores, now
 from .nested import own_state
+from .restore import restore
 
 INPUT_NOT_HANDLED = "InputNotHandled"
 """Error type of a run whose input no handler of the start executor accepts."""
@@ -27,11 +32,14 @@ RUN_REFUSED = "RunRefused"
 
 
 async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
-    """Return the input in flight, with the graph and the executors' first state.
+    """Return the input in flight, with the graph and, for a first input, the executors' first state.
 
     Raises:
         ApplicationError: No handler of the start executor accepts the input; names the accepted types.
     """
+    run = _run_entry(host, data.options)
+    if data.options.restore is not None:
+        return await restore(host, data, data.options.restore, run)
     async with host.pool.borrow(fresh=True) as graph:  # fresh: an agent's session is this run's own
         stores = host.stores()
         call = await _called(graph, data)
@@ -40,30 +48,57 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
         routed = wire.RoutedMessage(
             message=await writer.message(message, "input"), routes=await graph.router.route(message)
         )
-        state = await writer.values(call.state, "state")
-        executors = await writer.values(await _saved(graph), "executor state")
-        children = {
-            path_text(child.path): wire.Changes(
-                executors={**await writer.values(await _saved(child), "executor state")}
-            )
-            for child in graph.with_children()
-            if child is not graph
-        }
-        description = graph.description()
-        changes = wire.Changes(state={**state}, executors={**executors}, children=children)
-        record = wire.CheckpointRecord(
-            header=data.header, snapshot=wire.Snapshot(changes=changes), messages=[routed.message]
-        )
-        return wire.SeedResult(
-            graph=description,
+        first = {} if data.further else await _first_states(graph, writer)
+        result = wire.SeedResult(
+            graph=graph.description(),
             message=routed,
-            state=state,
-            executors=executors,
-            children=children,
-            waits_for_operator=(data.options.on_failure or host.on_failure) == "wait",
-            commit=await mirror.write(stores, description, [record], mirror.own_rank()),
+            state={**await writer.values(call.state, "state")},
+            executors=first.pop("", {}),
+            children={path: wire.Changes(executors={**saved}) for path, saved in first.items()},
+            waits_for_operator=run.on_failure == "wait",
             at=now(),
         )
+        commit = await _commit(stores, data, result, None if data.further else run)
+        missed = commit is not None and commit.base is None and not data.further
+        return wire.replace(result, commit=commit, run=run if missed else None)
+
+
+def _run_entry(host: Host, options: wire.StartOptions) -> wire.RunEntry:
+    """Return what the store is to know of the run."""
+    info = activity.info()
+    restored = options.restore
+    return wire.RunEntry(
+        workflow_name=host.name,
+        workflow_id=info.workflow_id or "",
+        run_id=info.workflow_run_id or "",
+        task_queue=info.task_queue,
+        at=now(),
+        on_failure=options.on_failure or host.on_failure,
+        stream=options.stream,
+        session=options.session,
+        restored=restored and wire.replace(restored, responses={}, state={}, deleted_state=[]),
+    )
+
+
+async def _commit(
+    stores: Stores, data: wire.SeedInput, result: wire.SeedResult, run: wire.RunEntry | None
+) -> wire.CommitOutcome | None:
+    """Write the entry checkpoint, unless others must be written before it."""
+    if data.header is None or (data.further and data.snapshot is None):
+        return None
+    snapshot = data.snapshot or wire.Snapshot(changes=wire.Changes())
+    before = snapshot.changes
+    changes = wire.replace(
+        before,
+        state={**before.state, **result.state},
+        executors={**before.executors, **result.executors},
+        children={**before.children, **result.children},
+    )
+    messages = [] if result.message is None else [result.message.message]
+    record = wire.CheckpointRecord(
+        header=data.header, snapshot=wire.replace(snapshot, changes=changes), messages=messages, run=run
+    )
+    return await mirror.write(stores, result.graph, [record], mirror.own_rank())
 
 
 def _input(graph: BuiltGraph, data: wire.SeedInput) -> Any:
@@ -118,6 +153,14 @@ def _not_handled(graph: BuiltGraph, reason: str) -> ApplicationError:
         type=INPUT_NOT_HANDLED,
         non_retryable=True,
     )
+
+
+async def _first_states(graph: BuiltGraph, writer: Writer) -> dict[str, dict[str, wire.Value]]:
+    """Return what executors have to save before anything ran, by the path of their workflow."""
+    return {
+        path_text(level.path): await writer.values(await _saved(level), "executor state")
+        for level in graph.with_children()
+    }
 
 
 async def _saved(graph: BuiltGraph) -> dict[str, dict[str, Any]]:

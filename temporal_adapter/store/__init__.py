@@ -10,7 +10,8 @@ from .errors import CorruptObject, MissingObject, StoreError
 from .lineage import lineage_order
 from .names import RECORDED_RANK, attempt_rank
 from .overlay import overlay, unstowed
-from .values import CACHE_BYTES, INLINE_BUDGET, INLINE_LIMIT, Spill, ValueStore
+from .spill import INLINE_BUDGET, INLINE_LIMIT, Spill
+from .values import CACHE_BYTES, ValueStore
 
 __all__ = [
     "CACHE_BYTES",

@@ -11,17 +11,20 @@ Every object is written whole or not at all, so a reader never sees half of one.
 fsync: after a power loss (not after a crash of the process) an object written last may be missing or cut short,
 which readers detect by digest.
 
-Bytes enter and leave through `_write` and `_read` only. A codec that encrypts them belongs there.
+Bytes enter and leave through `_write` and `_read` only, and there they pass the payload codec: a store with one that
+encrypts has no object in plain. Names of objects are not encoded, as Temporal does not encode workflow ids either.
 """
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import os
 import uuid
 from collections.abc import AsyncIterable, Generator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import unquote, urlsplit
@@ -31,9 +34,11 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url  # pyright: ignore[reportUnknownVariableType]
 
 from .errors import MissingObject, StoreError
+from .frame import framed, unframed
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta  # obstore has it for type checkers only
+    from temporalio.converter import PayloadCodec
 
 _PROBE_SECONDS = 20.0  # some file systems, such as /proc, let a write hang for ever
 
@@ -48,14 +53,19 @@ class BlobStore:
 
     Args:
         url: A path or URL; the module docstring lists the kinds. A `~` that starts a path is the home directory.
+        payload_codec: Encodes what is written and decodes what is read, as the client's data converter does with what
+            goes to Temporal. Give the same one. Objects that were written without are read all the same.
         options: Passed on to obstore's `from_url` (`region=`, `endpoint=`, `client_options=`, credentials, ...).
 
     Raises:
         StoreError: The URL is of no known kind, or its directory cannot be created.
     """
 
-    def __init__(self, url: str | os.PathLike[str], **options: Any) -> None:
+    def __init__(
+        self, url: str | os.PathLike[str], *, payload_codec: PayloadCodec | None = None, **options: Any
+    ) -> None:
         text = os.fspath(url)
+        self._codec = payload_codec
         self._url = _without_secrets(text)
         self._fix = _FIX_REMOTE if _scheme(text) not in ("", "file", "memory") else _FIX_LOCAL
         try:
@@ -64,25 +74,41 @@ class BlobStore:
             raise StoreError(f"The blob store {self._url} cannot be opened: {_reason(error)}. {self._fix}") from error
 
     @classmethod
-    def of(cls, store: str | os.PathLike[str] | BlobStore) -> BlobStore:
+    def of(cls, store: str | os.PathLike[str] | BlobStore, payload_codec: PayloadCodec | None = None) -> BlobStore:
         """Return the store of a path or URL, or the one that was given.
+
+        Args:
+            store: The path, URL or store. One with a codec of its own keeps it.
+            payload_codec: The codec for one without. The store that was given stays as it is.
 
         Raises:
             StoreError: As the constructor.
         """
-        return store if isinstance(store, BlobStore) else cls(store)
+        if not isinstance(store, BlobStore):
+            return cls(store, payload_codec=payload_codec)
+        if payload_codec is None or store.encodes:
+            return store
+        same = copy.copy(store)
+        same._codec = payload_codec
+        return same
 
     @property
     def url(self) -> str:
         """The URL, without user information and query: fit for messages."""
         return self._url
 
+    @property
+    def encodes(self) -> bool:
+        """Whether a payload codec encodes what is written."""
+        return self._codec is not None
+
     async def get(self, name: str) -> bytes:
         """Return an object's bytes.
 
         Raises:
             MissingObject: There is none of this name.
-            StoreError: The store cannot be read.
+            CorruptObject: It was written through a payload codec, and is damaged.
+            StoreError: The store cannot be read; or the object needs a payload codec, or another one.
         """
         return await self._read(name)
 
@@ -90,7 +116,7 @@ class BlobStore:
         """Write an object, in place of one that is there.
 
         Raises:
-            StoreError: The store cannot be written.
+            StoreError: The store cannot be written, or the payload codec raised.
         """
         await self._write(name, data, "overwrite")
 
@@ -100,7 +126,7 @@ class BlobStore:
         Of several racing writers exactly one is told True. An object that is there is left alone and not compared.
 
         Raises:
-            StoreError: The store cannot be written.
+            StoreError: The store cannot be written, or the payload codec raised.
         """
         return await self._write(name, data, "create")
 
@@ -110,12 +136,19 @@ class BlobStore:
         Raises:
             StoreError: The store cannot be read.
         """
+        return await self.last_modified(name) is not None
+
+    async def last_modified(self, name: str) -> datetime | None:
+        """Return when an object was last written, by the store's clock; None when there is none of this name.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
         with self._errors("read", name):
             try:
-                await obstore.head_async(self._store, name)
+                return (await obstore.head_async(self._store, name))["last_modified"]
             except FileNotFoundError:
-                return False
-        return True
+                return None
 
     async def delete(self, name: str) -> None:
         """Delete an object. One that is not there is fine.
@@ -170,6 +203,8 @@ class BlobStore:
         await self.delete(name)
 
     async def _write(self, name: str, data: bytes, mode: Literal["create", "overwrite"]) -> bool:
+        if self._codec is not None:
+            data = await framed(self._codec, data, self._place(name))
         with self._errors("write", name):
             try:
                 await obstore.put_async(self._store, name, data, mode=mode)
@@ -181,9 +216,13 @@ class BlobStore:
         with self._errors("read", name):
             try:
                 found = await obstore.get_async(self._store, name)
-                return (await found.bytes_async()).to_bytes()
+                data = (await found.bytes_async()).to_bytes()
             except FileNotFoundError as error:
                 raise MissingObject(f"The blob store {self._url} has no object {name}.") from error
+        return await unframed(self._codec, data, self._place(name))
+
+    def _place(self, name: str) -> str:
+        return f"{name} in the blob store {self._url}"
 
     @contextmanager
     def _errors(self, action: str, name: str) -> Generator[None, None, None]:

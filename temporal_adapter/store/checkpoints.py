@@ -1,12 +1,9 @@
 """Checkpoints in the blob store: written once per writer, read back checked, listed by lineage.
 
-Objects (`store.names` says how ids become names):
+    <namespace>/checkpoints/<checkpoint id>/<rank>.json   `wire.Manifest`, or `wire.PagedManifest`, sealed
 
-    <namespace>/checkpoints/<checkpoint id>/<rank>.json               `wire.Manifest`, sealed
-    <namespace>/workflows/<workflow name>/<workflow id>/<checkpoint id>   `wire.IndexEntry`, sealed
-
-A manifest is complete: reading a checkpoint never needs its parent or its base. The index entry is written beside it
-and makes no checkpoint by itself.
+Reading a checkpoint never needs its parent or its base: what they share is in pages, which are values (`store.forms`).
+Beside each checkpoint goes its entry in the index (`store.index`), and each run has an entry (`store.runs`).
 
 Several attempts of one activity may write the same checkpoint with different outcomes, a zombie among them. So each
 writes under its own rank, and a reader takes the highest: the latest attempt's, or, above all, the one made
@@ -19,31 +16,30 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import TypeVar
-
-import msgspec
+from collections.abc import Iterator
 
 from temporal_adapter import wire
+from temporal_adapter.wire.manifest import PagedManifest
 from temporal_adapter.wire.names import path_text
 
 from . import names
 from .blobs import BlobStore
+from .bounded import bounded_map
 from .cache import ByteCache
 from .errors import CorruptObject, MissingObject, StoreError
-from .lineage import lineage_order
-from .overlay import overlay
-from .seal import seal, unseal
+from .forms import Form, Laid, form_of, header_of, laid_over, manifest_of
+from .index import Index
+from .pruning import Clock, check_not_pruned, present
+from .records import Records
+from .runs import Runs
+from .seal import seal
+from .values import ValueStore
 
 CACHE_BYTES = 32 * 1024 * 1024
-"""Bytes of manifests a store keeps in memory unless told otherwise."""
+"""Bytes of manifests, and again of pages, that a store keeps in memory unless told otherwise."""
 
 _SMALL = 4096  # bytes of a manifest whose run carries its snapshot whole, and so never reads it back
-_READS_AT_ONCE = 32
-
-ShapeT = TypeVar("ShapeT", bound=msgspec.Struct)
-ItemT = TypeVar("ItemT")
-ResultT = TypeVar("ResultT")
+_LOADS_AT_ONCE = 8  # checkpoints; each may read many pages
 
 
 class CheckpointStore:
@@ -55,16 +51,24 @@ class CheckpointStore:
     Args:
         blobs: Where objects go.
         namespace: First segment of their names.
-        cache_bytes: Memory to use for the cache; 0 turns it off.
+        cache_bytes: Memory to use for the cache of manifests, and again for that of pages; 0 turns them off.
+        clock: Tells the time, with a time zone.
     """
 
-    def __init__(self, blobs: BlobStore, namespace: str, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(
+        self, blobs: BlobStore, namespace: str, *, cache_bytes: int = CACHE_BYTES, clock: Clock = present
+    ) -> None:
         self._blobs = blobs
         self._namespace = namespace
+        self._clock = clock
         self._cache = ByteCache(cache_bytes)
+        self._pages = ValueStore(blobs, namespace, cache_bytes=cache_bytes, clock=clock)
+        self._records = Records(blobs)
+        self._index = Index(blobs, namespace)
+        self._runs = Runs(blobs, namespace)
 
     async def commit(
-        self, record: wire.CheckpointRecord, *, graph: wire.Graph, workflow_id: str, rank: str
+        self, record: wire.CheckpointRecord, *, graph: wire.Graph, workflow_id: str, rank: str, run_id: str = ""
     ) -> wire.Base:
         """Write a checkpoint and return where it is. Committing the same record again changes nothing.
 
@@ -74,23 +78,29 @@ class CheckpointStore:
             workflow_id: Temporal's.
             rank: `attempt_rank(...)` for the outcome of the activity attempt that writes it, `RECORDED_RANK` for an
                 outcome that history has recorded.
+            run_id: Temporal's, of the run that writes it.
 
         Raises:
             MissingObject: The base is not in the store.
             CorruptObject: The base is damaged.
-            StoreError: The store cannot be read or written; or it has a different checkpoint of this id and rank.
+            StoreError: The store cannot be read or written; or it has a different checkpoint of this id and rank; or it
+                is being pruned: try again.
             ValueError: `rank` is not a rank.
         """
         checkpoint_id = record.header.checkpoint_id
         name = names.manifest_object(self._namespace, checkpoint_id, rank)
-        entries = overlay(await self._base_entries(record), record.snapshot.changes)
-        manifest = _manifest(record, entries, graph, workflow_id)
-        data = seal(wire.dump(manifest))
-        created, _ = await asyncio.gather(self._blobs.put_new(name, data), self._write_index_entry(manifest))
+        head = _head(record, graph, workflow_id, run_id)
+        base_form, entries = await self._laid_over_base(record)
+        form = await form_of(self._pages, head, entries)
+        data = seal(wire.dump(form))
+        created, _ = await asyncio.gather(self._blobs.put_new(name, data), self._index.write(head))
         if not created:
-            data = await self._kept(checkpoint_id, name, data)
+            data = await self._kept(checkpoint_id, name, data, form)
+        if base_form is not None and header_of(base_form).run_id != run_id:
+            # A prune may be taking what this run has of another, unless it listed this checkpoint as well.
+            await check_not_pruned(self._blobs, self._namespace, self._clock())
         base = wire.Base(checkpoint_id=checkpoint_id, object=name, digest=hashlib.sha256(data).hexdigest())
-        if len(data) > _SMALL:
+        if len(data) > _SMALL or isinstance(form, PagedManifest):
             self._cache.put(_cache_key(base), data)
         return base
 
@@ -105,18 +115,19 @@ class CheckpointStore:
         await self._blobs.put_new(names.discarded_object(self._namespace, checkpoint_id), b"")
 
     async def load(self, base: wire.Base) -> wire.Manifest:
-        """Return the very checkpoint that `base` names.
+        """Return the very checkpoint that `base` names, complete.
+
+        When its very object is gone, that of `RECORDED_RANK` stands in: history made it, so it means the same.
 
         Raises:
-            MissingObject: It is not in the store.
-            CorruptObject: The object in the store is another one, or damaged.
+            MissingObject: Neither is in the store, or a page is not.
+            CorruptObject: The object in the store is another one, or damaged, or a page is.
             StoreError: The store cannot be read, or a later release wrote the checkpoint.
         """
-        data = await self._read(base)
-        return self._manifest_in(data, base.object, base.checkpoint_id)
+        return await self._complete(await self._form_of_base(base))
 
     async def object_size(self, base: wire.Base) -> int:
-        """Return the bytes of the checkpoint's object.
+        """Return the bytes of the checkpoint's object, without those of its pages.
 
         Raises:
             StoreError: As `load`.
@@ -124,20 +135,35 @@ class CheckpointStore:
         return len(await self._read(base))
 
     async def load_by_id(self, checkpoint_id: str) -> wire.Manifest | None:
-        """Return a checkpoint as its highest-ranking writer left it; None when nobody wrote it, or it was discarded.
+        """Return a checkpoint, complete, as its highest-ranking writer left it.
+
+        None when nobody wrote it, or it was discarded.
 
         Raises:
-            CorruptObject: That writer's object is damaged. A lower-ranking one never stands in for it.
+            MissingObject: A page of it is not in the store.
+            CorruptObject: That writer's object is damaged, or a page is. A lower-ranking one never stands in for it.
             StoreError: The store cannot be read, or a later release wrote the checkpoint.
+        """
+        found = await self.find(checkpoint_id)
+        return None if found is None else found[1]
+
+    async def find(self, checkpoint_id: str) -> tuple[wire.Base, wire.Manifest] | None:
+        """Return the same, with where it is.
+
+        Raises:
+            StoreError: As `load_by_id`.
         """
         objects = await self._blobs.list(names.manifest_prefix(self._namespace, checkpoint_id))
         if not objects or await self._blobs.exists(names.discarded_object(self._namespace, checkpoint_id)):
             return None
+        name = objects[-1]
         try:
-            data = await self._blobs.get(objects[-1])
+            data = await self._records.bytes_of(name, _whose(checkpoint_id))
         except MissingObject:  # deleted since it was listed
             return None
-        return self._manifest_in(data, objects[-1], checkpoint_id)
+        manifest = await self._complete(self._form_in(data, name, checkpoint_id))
+        digest = hashlib.sha256(data).hexdigest()
+        return wire.Base(checkpoint_id=checkpoint_id, object=name, digest=digest), manifest
 
     async def list(self, workflow_name: str, workflow_id: str | None = None) -> list[wire.Manifest]:
         """Return the checkpoints of a workflow, or of one workflow id, each parent before its children.
@@ -148,7 +174,7 @@ class CheckpointStore:
             CorruptObject: One of them is damaged.
             StoreError: The store cannot be read, or a later release wrote one of them.
         """
-        found = await _map(self.load_by_id, await self.list_ids(workflow_name, workflow_id))
+        found = await bounded_map(self.load_by_id, await self.list_ids(workflow_name, workflow_id), _LOADS_AT_ONCE)
         return [manifest for manifest in found if manifest is not None]
 
     async def list_ids(self, workflow_name: str, workflow_id: str | None = None) -> list[str]:
@@ -160,25 +186,45 @@ class CheckpointStore:
             CorruptObject: An index entry is damaged.
             StoreError: The store cannot be read, or a later release wrote an entry.
         """
-        found = await self._blobs.list(names.index_prefix(self._namespace, workflow_name, workflow_id))
-        discarded = set(await self._blobs.list(names.discarded_prefix(self._namespace)))
-        entries = [
-            entry
-            for entry in await _map(self._index_entry, found)
-            if entry is not None
-            and names.discarded_object(self._namespace, entry.header.checkpoint_id) not in discarded
-        ]
-        headers = [
-            entry.header
-            for entry in entries
-            if entry.workflow_name == workflow_name and workflow_id in (None, entry.workflow_id)
-        ]
-        return [header.checkpoint_id for header in lineage_order(headers)]
+        return [entry.header.checkpoint_id for entry in await self.headers(workflow_name, workflow_id)]
+
+    async def headers(self, workflow_name: str, workflow_id: str | None = None) -> list[wire.IndexEntry]:
+        """Return the index entries of the same checkpoints in the same order.
+
+        Raises:
+            StoreError: As `list_ids`.
+        """
+        return await self._index.headers(workflow_name, workflow_id)
+
+    async def workflows(self) -> list[tuple[str, str]]:
+        """Return the workflow names and workflow ids that have checkpoints, sorted.
+
+        Raises:
+            StoreError: As `list_ids`.
+        """
+        return await self._index.workflows()
+
+    async def put_run(self, entry: wire.RunEntry) -> None:
+        """Write a run's entry, in place of an older one.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        await self._runs.put(entry)
+
+    async def runs(self, workflow_name: str | None = None, workflow_id: str | None = None) -> list[wire.RunEntry]:
+        """Return the entries of all runs, or of those of a workflow or workflow id, oldest first.
+
+        Raises:
+            CorruptObject: One is damaged, or that of another run.
+            StoreError: The store cannot be read, or a later release wrote one.
+        """
+        return await self._runs.list(workflow_name, workflow_id)
 
     async def delete(self, checkpoint_id: str) -> bool:
         """Delete a checkpoint, whoever wrote it; return whether there was one. Damaged ones can be deleted.
 
-        Values stay: other checkpoints may share them. A run whose next commit builds on the checkpoint will
+        Values and pages stay: other checkpoints may share them. A run whose next commit builds on the checkpoint will
         report it missing, so delete checkpoints of closed runs only.
 
         Raises:
@@ -189,38 +235,28 @@ class CheckpointStore:
             return False
         self._cache.clear()
         # The index first: if this stops half way, the manifests still tell a second call what else to delete.
-        await _map(self._blobs.delete, await self._index_objects(checkpoint_id, objects))
-        await _map(self._blobs.delete, objects)
+        await bounded_map(self._blobs.delete, await self._index_objects(checkpoint_id, objects))
+        await bounded_map(self._blobs.delete, objects)
         return True
 
-    async def _base_entries(self, record: wire.CheckpointRecord) -> wire.SnapshotEntries:
-        base = record.snapshot.base
+    async def _laid_over_base(self, record: wire.CheckpointRecord) -> tuple[Form | None, Laid | wire.SnapshotEntries]:
+        base, changes = record.snapshot.base, record.snapshot.changes
         if base is None:
-            return wire.SnapshotEntries()
+            return None, await laid_over(self._pages, None, changes)
         try:
-            return await self.load(base)
+            form = await self._form_of_base(base)
+            return form, await laid_over(self._pages, form, changes)
         except StoreError as error:
             raise type(error)(
                 f"Checkpoint {record.header.checkpoint_id!r} cannot be written, because the checkpoint "
                 f"{base.checkpoint_id!r} it builds on cannot be read: {error}"
             ) from error
 
-    async def _write_index_entry(self, manifest: wire.Manifest) -> None:
-        entry = wire.IndexEntry(
-            header=manifest.header, workflow_name=manifest.workflow_name, workflow_id=manifest.workflow_id
-        )
-        name = names.index_object(
-            self._namespace, manifest.workflow_name, manifest.workflow_id, manifest.header.checkpoint_id
-        )
-        # All writers of a checkpoint write the same entry, so a damaged one is made whole by the next of them.
-        await self._blobs.put(name, seal(wire.dump(entry)))
-
-    async def _kept(self, checkpoint_id: str, name: str, data: bytes) -> bytes:
+    async def _kept(self, checkpoint_id: str, name: str, data: bytes, form: Form) -> bytes:
         """Return the bytes that an earlier commit under the same name left, which must mean the same as `data`."""
-        manifest = self._manifest_in(data, name, checkpoint_id)
         try:
             kept = await self._blobs.get(name)
-            same = self._manifest_in(kept, name, checkpoint_id) == manifest
+            same = kept == data or await self._mean_the_same(self._form_in(kept, name, checkpoint_id), form)
         except (CorruptObject, MissingObject):
             await self._blobs.put(name, data)  # cut short by a power loss or deleted since: made whole again
             return data
@@ -231,67 +267,61 @@ class CheckpointStore:
             )
         return kept
 
+    async def _mean_the_same(self, one: Form, other: Form) -> bool:
+        first, second = await asyncio.gather(self._complete(one), self._complete(other))
+        return wire.replace(first, run_id="") == wire.replace(second, run_id="")
+
+    async def _complete(self, form: Form) -> wire.Manifest:
+        try:
+            return await manifest_of(self._pages, form)
+        except StoreError as error:
+            raise type(error)(f"{_whose(header_of(form).header.checkpoint_id)} cannot be read: {error}") from error
+
+    async def _form_of_base(self, base: wire.Base) -> Form:
+        try:
+            return self._form_in(await self._read(base), base.object, base.checkpoint_id)
+        except MissingObject:
+            recorded = names.manifest_object(self._namespace, base.checkpoint_id, names.RECORDED_RANK)
+            if recorded == base.object or not await self._blobs.exists(recorded):
+                raise
+        data = await self._records.bytes_of(recorded, _whose(base.checkpoint_id))
+        return self._form_in(data, recorded, base.checkpoint_id)
+
     async def _read(self, base: wire.Base) -> bytes:
         data = self._cache.get(_cache_key(base))
         if data is not None:
             return data
-        try:
-            data = await self._blobs.get(base.object)
-        except MissingObject as error:
-            raise MissingObject(f"Checkpoint {base.checkpoint_id!r} is missing: {error}") from error
+        whose = _whose(base.checkpoint_id)
+        data = await self._records.bytes_of(base.object, whose)
         if hashlib.sha256(data).hexdigest() != base.digest:
-            raise self._corrupt(repr(base.checkpoint_id), base.object, "its content does not have the recorded digest")
+            raise self._records.corrupt(whose, base.object, "its content does not have the recorded digest")
         self._cache.put(_cache_key(base), data)
         return data
 
-    async def _index_entry(self, name: str) -> wire.IndexEntry | None:
-        try:
-            data = await self._blobs.get(name)
-        except MissingObject:  # deleted since it was listed
-            return None
-        return self._shape_in(wire.IndexEntry, data, name, f"named by {name}")
-
-    async def _index_objects(self, checkpoint_id: str, manifests: Iterable[str]) -> list[str]:
+    async def _index_objects(self, checkpoint_id: str, manifests: list[str]) -> list[str]:
         """Return the names of a checkpoint's index entries; by search when a damaged manifest does not tell."""
         found: set[str] = set()
         for name in manifests:
             try:
-                manifest = self._manifest_in(await self._blobs.get(name), name, checkpoint_id)
+                head = header_of(self._form_in(await self._blobs.get(name), name, checkpoint_id))
             except StoreError:
-                everything = await self._blobs.list(names.whole_index_prefix(self._namespace))
-                found |= {entry for entry in everything if entry.endswith(f"/{names.segment(checkpoint_id)}")}
+                found.update(await self._index.objects_of(checkpoint_id))
             else:
-                found.add(
-                    names.index_object(self._namespace, manifest.workflow_name, manifest.workflow_id, checkpoint_id)
-                )
+                found.add(names.index_object(self._namespace, head.workflow_name, head.workflow_id, checkpoint_id))
         return sorted(found)
 
-    def _manifest_in(self, data: bytes, name: str, checkpoint_id: str) -> wire.Manifest:
-        manifest = self._shape_in(wire.Manifest, data, name, repr(checkpoint_id))
-        if manifest.header.checkpoint_id != checkpoint_id:
-            raise self._corrupt(repr(checkpoint_id), name, f"it is checkpoint {manifest.header.checkpoint_id!r}")
-        return manifest
-
-    def _shape_in(self, shape: type[ShapeT], data: bytes, name: str, checkpoint: str) -> ShapeT:
-        try:
-            return wire.load(shape, unseal(data))
-        except wire.WireError as error:
-            raise StoreError(
-                f"Checkpoint {checkpoint}, object {name} in the blob store {self._blobs.url}: {error}"
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise self._corrupt(checkpoint, name, str(error)) from error
-
-    def _corrupt(self, checkpoint: str, name: str, reason: str) -> CorruptObject:
-        return CorruptObject(
-            f"Checkpoint {checkpoint} is damaged: object {name} in the blob store {self._blobs.url}: {reason}. "
-            "Restore the object from a backup of the store, or go on from another checkpoint."
-        )
+    def _form_in(self, data: bytes, name: str, checkpoint_id: str) -> Form:
+        whose = _whose(checkpoint_id)
+        fields = self._records.fields_of(data, name, whose)
+        paged = isinstance(fields, dict) and "pages" in fields
+        form = self._records.shape_of(PagedManifest if paged else wire.Manifest, fields, name, whose)
+        found = header_of(form).header.checkpoint_id
+        if found != checkpoint_id:
+            raise self._records.corrupt(whose, name, f"it is checkpoint {found!r}")
+        return form
 
 
-def _manifest(
-    record: wire.CheckpointRecord, entries: wire.SnapshotEntries, graph: wire.Graph, workflow_id: str
-) -> wire.Manifest:
+def _head(record: wire.CheckpointRecord, graph: wire.Graph, workflow_id: str, run_id: str) -> wire.Manifest:
     return wire.Manifest(
         header=record.header,
         workflow_name=graph.name,
@@ -299,14 +329,13 @@ def _manifest(
         graph_signature=graph.signature,
         executor_ids=graph.executors,
         messages=record.messages,
-        state=entries.state,
-        executors=entries.executors,
-        attributes=entries.attributes,
-        buffers=entries.buffers,
-        requests=entries.requests,
-        children=entries.children,
         outlines=dict(_outlines(graph)),
+        run_id=run_id,
     )
+
+
+def _whose(checkpoint_id: str) -> str:
+    return f"Checkpoint {checkpoint_id!r}"
 
 
 def _outlines(graph: wire.Graph, path: tuple[str, ...] = ()) -> Iterator[tuple[str, wire.Outline]]:
@@ -319,12 +348,3 @@ def _outlines(graph: wire.Graph, path: tuple[str, ...] = ()) -> Iterator[tuple[s
 
 def _cache_key(base: wire.Base) -> str:
     return f"{base.digest} {base.object}"
-
-
-async def _map(function: Callable[[ItemT], Awaitable[ResultT]], items: Iterable[ItemT]) -> list[ResultT]:
-    """Return the results in the order of the items, with a bounded number of calls at once."""
-    waiting = list(items)
-    results: list[ResultT] = []
-    for start in range(0, len(waiting), _READS_AT_ONCE):
-        results += await asyncio.gather(*map(function, waiting[start : start + _READS_AT_ONCE]))
-    return results

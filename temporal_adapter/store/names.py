@@ -5,7 +5,11 @@ Layout:
     <namespace>/checkpoints/<checkpoint id>/<rank>.json               manifests
     <namespace>/workflows/<workflow name>/<workflow id>/<checkpoint id>   index entries
     <namespace>/discarded/<checkpoint id>                             marks of checkpoints that never happened
-    <namespace>/values/<first 2 hex digits>/<digest>                  values
+    <namespace>/runs/<workflow name>/<workflow id>/<run id>           run entries
+    <namespace>/values/<first 2 hex digits>/<digest>                  values, lists of pages, and pages
+    <namespace>/chunks/<first 2 hex digits>/<digest>                  parts of large values
+    <namespace>/key                                                   what names are made with, where a codec encodes
+    <namespace>/pruning                                               mark of a prune that is at work
 
 Ids come from users and from other systems, so each becomes one *segment*:
 
@@ -25,6 +29,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import datetime, timedelta, timezone
+from urllib.parse import unquote_to_bytes
 
 _LONGEST_SEGMENT = 200
 _KEPT_OF_LONG_SEGMENT = 128
@@ -46,6 +51,13 @@ def segment(identifier: str) -> str:
     if len(encoded) <= _LONGEST_SEGMENT:
         return encoded
     return f"{encoded[:_KEPT_OF_LONG_SEGMENT]}.{hashlib.sha256(raw).hexdigest()}"
+
+
+def identifier(encoded: str) -> str | None:
+    """Return the id that a segment stands for; None when the segment was cut, so that only the object tells."""
+    if encoded == "%":
+        return ""
+    return None if "." in encoded else unquote_to_bytes(encoded).decode("utf-8", "surrogatepass")
 
 
 def attempt_rank(started: datetime, attempt: int) -> str:
@@ -110,12 +122,50 @@ def whole_index_prefix(namespace: str) -> str:
     return f"{segment(namespace)}/workflows"
 
 
+def run_prefix(namespace: str, workflow_name: str | None = None, workflow_id: str | None = None) -> str:
+    """Return the prefix of the run entries of a namespace, of a workflow, or of one of its workflow ids."""
+    prefix = f"{segment(namespace)}/runs"
+    for part in (workflow_name, workflow_id):
+        if part is None:
+            break
+        prefix = f"{prefix}/{segment(part)}"
+    return prefix
+
+
+def run_object(namespace: str, workflow_name: str, workflow_id: str, run_id: str) -> str:
+    """Return the name of a run's entry."""
+    return f"{run_prefix(namespace, workflow_name, workflow_id)}/{segment(run_id)}"
+
+
+def key_object(namespace: str) -> str:
+    """Return the name of the key that names are made with where a payload codec encodes contents."""
+    return f"{segment(namespace)}/key"
+
+
+def pruning_object(namespace: str) -> str:
+    """Return the name of the mark that a prune is at work."""
+    return f"{segment(namespace)}/pruning"
+
+
 def value_object(namespace: str, digest: str) -> str:
     """Return the name of a value.
 
     Raises:
         ValueError: `digest` is not a SHA-256 in lower-case hex.
     """
+    return _by_digest(namespace, "values", digest)
+
+
+def chunk_object(namespace: str, digest: str) -> str:
+    """Return the name of a part of a large value.
+
+    Raises:
+        ValueError: `digest` is not a SHA-256 in lower-case hex.
+    """
+    return _by_digest(namespace, "chunks", digest)
+
+
+def _by_digest(namespace: str, folder: str, digest: str) -> str:
     if not _DIGEST.fullmatch(digest):
         raise ValueError(f"{digest!r} is not a value's digest: expected 64 lower-case hex digits.")
-    return f"{segment(namespace)}/values/{digest[:2]}/{digest}"
+    return f"{segment(namespace)}/{folder}/{digest[:2]}/{digest}"

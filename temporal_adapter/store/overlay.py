@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from temporal_adapter import wire
 
+SECTIONS = ("state", "executors", "attributes", "buffers", "requests")
+
 EntryT = TypeVar("EntryT")
 
 
@@ -29,6 +31,48 @@ def overlay(base: wire.SnapshotEntries, changes: wire.Changes) -> wire.SnapshotE
         iteration=base.iteration if changes.iteration is None else changes.iteration,
         children=children,
     )
+
+
+def composed(removed: wire.Changes, changed: wire.Changes, changes: wire.Changes) -> tuple[wire.Changes, wire.Changes]:
+    """Return what has the effect of all three, laid over a snapshot in turn: deletions first, then the rest.
+
+    Two of them, because a key that is deleted and set again goes to the end, which one `Changes` cannot say.
+
+    Args:
+        removed: Deletions, as this function returns them.
+        changed: What is set, as this function returns it.
+        changes: Anything but what is stowed.
+    """
+    paths = dict.fromkeys([*removed.children, *changed.children, *changes.children])
+    levels = {
+        path: _composed_level(*(one.children.get(path, wire.Changes()) for one in (removed, changed, changes)))
+        for path in paths
+    }
+    gone, kept = _composed_level(removed, changed, wire.replace(changes, whole=False))
+    # Every path in the first, so that new levels come in the order in which they came to be.
+    return (
+        wire.replace(gone, children={path: level[0] for path, level in levels.items()}),
+        wire.replace(kept, children={path: level[1] for path, level in levels.items() if level[1] != wire.Changes()}),
+    )
+
+
+def _composed_level(
+    removed: wire.Changes, changed: wire.Changes, changes: wire.Changes
+) -> tuple[wire.Changes, wire.Changes]:
+    if changes.whole:
+        removed, changed = wire.Changes(whole=True), wire.Changes()
+    gone: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
+    for section in SECTIONS:
+        gone[section], kept[section] = {**getattr(removed, section)}, {**getattr(changed, section)}
+        for key, entry in getattr(changes, section).items():
+            if entry is not None:
+                kept[section][key] = entry
+            else:
+                kept[section].pop(key, None)
+                gone[section][key] = None
+    iteration = changed.iteration if changes.iteration is None else changes.iteration
+    return wire.Changes(**gone, whole=removed.whole), wire.Changes(**kept, iteration=iteration)
 
 
 async def unstowed(changes: wire.Changes, resolve: Callable[[wire.Value], Awaitable[Any]]) -> wire.Changes:

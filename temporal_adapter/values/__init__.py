@@ -20,6 +20,7 @@ tagged JSON, `type` a type expression (see `typenames`), and `?` marks a key tha
     timedelta    value: ISO 8601 in seconds, "PT5400S"
     timezone     value: like timedelta, name?: json
     path         flavour: "PosixPath" ..., value: json
+    ip           flavour: "IPv4Address" ..., value: text
     ellipsis
     range, slice                                  start, stop, step: json
     tuple, set, frozenset                         items: [json, ...]     sets in the order of their JSON
@@ -32,7 +33,7 @@ tagged JSON, `type` a type expression (see `typenames`), and `?` marks a key tha
     model        type, fields, absent?, attributes?, extra?, private?, unset?     Pydantic
     struct       type, fields                     msgspec
     namedtuple   type, fields, attributes?
-    exception    type, args: [json, ...], attributes?
+    exception    type, args: [json, ...], attributes?, cause?, context?: json
     object       type, fields?, state?, new?, items?, entries?
     pickle       type, data: base64
 
@@ -40,6 +41,7 @@ tagged JSON, `type` a type expression (see `typenames`), and `?` marks a key tha
 instance did not have, `unset` those not in Pydantic's `model_fields_set`. Of an object, `state` is what its
 `__getstate__` returned for a `__setstate__` of its own, `new` the arguments of `__new__` (for a subclass of `str`),
 `items` and `entries` what it holds as a `list` or `dict`. Of MAF's `Content`, attributes that are None are left out.
+Of an exception, the cause is stored, or without one the context, if it can be; the traceback never is.
 
 What an object shares with another, or holds twice, is stored as often. Nesting is limited (`MAX_DEPTH`), cycles
 are refused. The order of a `dict` is that of the JSON object, so keep it when printing.
@@ -47,7 +49,9 @@ are refused. The order of a `dict` is that of the JSON object, so keep it when p
 # Change of classes
 
 A field that JSON lacks takes its default; without one that is an error that says so. A field that the class no
-longer has is dropped without being looked at. A renamed enum member is found by value. A renamed class is read if
+longer has is dropped without being looked at. A renamed enum member is found by value, if that is a scalar of JSON;
+one that is gone is an error that says so. Of an `object`, nothing is known about its attributes: one that its class
+has added since is missing, so give it a value in the class body. A renamed class is read if
 its old name is mapped to it. What was a dataclass may have become a Pydantic model, and so on.
 
 # Trust
@@ -62,7 +66,9 @@ A class is stored, and built, only if it is
 
 Names lead to declared and registered classes first, then to what is loaded. A module is imported for a name only if
 its top-level package is MAF's or that of a declared or registered class. No `__init__` runs (msgspec excepted), no
-attribute is looked up by a name from JSON, and a pickle reaches only trusted classes.
+attribute is looked up by a name from JSON. A pickle is followed only for a class that has a `__reduce__` of its own,
+so none is where no such class is declared or registered; it reaches only trusted classes, calls none of MAF's, and
+changes no class. A dict of a user's that looks like a kind, or like a marker of MAF's, is a dict.
 """
 
 from .codec import Codec, client_codec, graph_codec

@@ -247,10 +247,22 @@ class Codec:
             raise DecodeError(f"type {data['type']} was stored as a pickle, and pickling is turned off.")
         resolve = self._trust.resolve
         cls = self._resolve_record(data["type"])
+        if not (_is_object(cls) and pickling.reduces_in_its_own_way(cls)):
+            raise DecodeError(
+                f"type {data['type']} was stored as a pickle, and is not one that this release stores so. If it had a "
+                f"__reduce__ of its own then, keep that until what was stored with it is gone."
+            )
         obj = pickling.load_pickle(text_to_bytes(data["data"]), resolve)
         if type(obj) is not cls:
             raise DecodeError(f"a pickle of type {data['type']} holds another type.")
         return obj
+
+
+def _is_object(cls: type[Any]) -> bool:
+    """Whether instances of a class are none of the records: `objects` stores them, or a pickle."""
+    if issubclass(cls, (enum.Enum, BaseException, msgspec.Struct)) or is_namedtuple(cls):
+        return False
+    return not _is_model(cls) and not _is_dataclass(cls)
 
 
 def _is_model(cls: type[Any]) -> bool:

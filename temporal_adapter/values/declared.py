@@ -20,6 +20,8 @@ from agent_framework import Executor, FunctionExecutor, Workflow, WorkflowExecut
 from .trust import is_maf_module, is_namedtuple, is_trivial
 from .typenames import module_name, pydantic_args, pydantic_origin, type_name
 
+_FOREIGN_PACKAGES = (sys.stdlib_module_names - {"__main__"}) | {"pydantic", "pydantic_core"}
+
 
 def declared_types(workflow: Workflow) -> dict[str, type]:
     """Return the classes that a workflow declares, by name.
@@ -138,9 +140,10 @@ def _collect(expression: Any, found: dict[str, type]) -> None:
 
 
 def _is_foreign(cls: type) -> bool:
-    """Whether the annotations of a class lead to nothing that is to be declared: they are Python's own or MAF's."""
+    """Whether the annotations of a class lead to nothing that is to be declared: it is Python's, Pydantic's or MAF's."""
     module = module_name(cls)
-    return is_maf_module(module) or module.partition(".")[0] in sys.stdlib_module_names - {"__main__"}
+    package = module.partition(".")[0]
+    return is_maf_module(module) or package in _FOREIGN_PACKAGES
 
 
 def _annotations(cls: type[Any]) -> list[Any]:

@@ -28,20 +28,44 @@ _NEW_OBJECT: Any = vars(copyreg)["__newobj__"]  # what the default pickling prot
 
 
 def exception_encoder(cls: type[BaseException], type_data: Any) -> EncodeHandler:
-    """Return what encodes exceptions: arguments and attributes, not the traceback, the cause or the context."""
+    """Return what encodes exceptions: arguments, attributes, and what led to them if it can be stored; no traceback."""
     layout = layout_of(cls)
     reduce = _builtin_base(cls).__reduce__
 
     def encode(encoder: Encoder, obj: BaseException) -> Any:
         _, args, *rest = cast("tuple[Any, ...]", reduce(obj))
-        state: dict[str, Any] = {**layout.state(obj), **(rest[0] if rest and rest[0] else {})}
+        state: dict[str, Any] = {**layout.state(obj), **_kept_in_c(obj), **(rest[0] if rest and rest[0] else {})}
         encoded: dict[str, Any] = {TAG: "exception", "type": type_data}
         encoded.update(encoder.fields(obj, {"args": list(args)}))
         if state:
             encoded["attributes"] = encode_attributes(encoder, obj, state, layout)
+        link, reason = _reason(obj)
+        if reason is not None:
+            stored, data = encoder.optional(reason, obj)
+            return {**encoded, link: data} if stored else encoded
         return encoded
 
     return encode
+
+
+# Attributes that exceptions of Python keep in C; before Python 3.12, pickling knows those of ImportError only.
+_IN_C = ("name", "path", "name_from")
+
+
+def _kept_in_c(obj: BaseException) -> dict[str, Any]:
+    if not isinstance(obj, (NameError, AttributeError)) or obj.name is None:  # pyright: ignore[reportUnnecessaryComparison]
+        return {}
+    return {"name": obj.name}
+
+
+def _reason(obj: BaseException) -> tuple[str, BaseException | None]:
+    """Return what a traceback would show above an exception, and how the two are linked.
+
+    Not both the cause and the context: they lead to the same exceptions by two ways, and twice as often at each step.
+    """
+    if obj.__cause__ is not None:
+        return "cause", obj.__cause__
+    return "context", None if obj.__suppress_context__ else obj.__context__
 
 
 def exception_builder(cls: type[BaseException], type_data: Any) -> DecodeHandler:
@@ -54,13 +78,28 @@ def exception_builder(cls: type[BaseException], type_data: Any) -> DecodeHandler
         attributes = decoder.fields(data["attributes"]) if "attributes" in data else {}
         obj = base.__new__(cls, *args)
         base.__init__(obj, *args)
-        for name in ("name", "path"):  # of ImportError, NameError and AttributeError: kept in C
+        for name in _IN_C:
             if name in attributes and hasattr(base, name):
                 setattr(obj, name, attributes.pop(name))
         layout.restore(obj, attributes)
+        for link, set_link in _LINKS.items():
+            reason = decoder.optional(data[link]) if link in data else None
+            if isinstance(reason, BaseException):
+                set_link(obj, reason)
         return obj
 
     return build
+
+
+def _set_cause(obj: BaseException, reason: BaseException) -> None:
+    obj.__cause__ = reason
+
+
+def _set_context(obj: BaseException, reason: BaseException) -> None:
+    obj.__context__ = reason
+
+
+_LINKS = {"cause": _set_cause, "context": _set_context}
 
 
 def _builtin_base(cls: type[BaseException]) -> type[BaseException]:

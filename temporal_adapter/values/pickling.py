@@ -1,4 +1,8 @@
-"""Pickles, for what has no readable form: written when allowed, read with nothing in reach but trusted classes."""
+"""Pickles, for what has no readable form: written when allowed, read with nothing in reach but trusted classes.
+
+What a pickle may do is what those that are written here do: make instances, and fill the instances it made. It calls
+no class of MAF's own, since some of those do things when they are made, and it changes no class and no enum member.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import collections
 import copyreg
 import datetime
 import decimal
+import enum
 import fractions
 import io
 import pathlib
@@ -13,10 +18,13 @@ import pickle
 import uuid
 import zoneinfo
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, cast
 
 from .errors import DecodeError, EncodeError
-from .trust import module_name
+from .layout import own_hook
+from .trust import is_maf_module
+from .typenames import module_name
 
 _PROTOCOL = 4  # the newest that Python 3.10 to 3.13 share, and free of helper functions
 
@@ -48,9 +56,15 @@ _SAFE: Mapping[tuple[str, str], Any] = {
 }
 
 
-class _Unpickler(pickle.Unpickler):
+# Pickle's own unpickler, in its form in Python: that in C cannot be told what to leave.
+_Base: Any = vars(pickle)["_Unpickler"]
+# What pickles of other protocols, and no others, make instances with.
+_UNUSED = (pickle.OBJ, pickle.INST, pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.PERSID, pickle.BINPERSID)
+
+
+class _Unpickler(_Base):
     def __init__(self, data: bytes, resolve: Callable[[str], type]) -> None:
-        super().__init__(io.BytesIO(data))
+        super().__init__(io.BytesIO(data))  # pyright: ignore[reportUnknownMemberType]  # of the private base
         self._resolve = resolve
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
@@ -60,6 +74,39 @@ class _Unpickler(pickle.Unpickler):
         if module_name == "builtins":
             raise DecodeError(f"a pickle names {global_name}, which is not among the classes that may be in one.")
         return self._resolve(f"{module_name}:{global_name}")
+
+    def load_build(self) -> None:
+        filled = self.stack[-2]
+        if isinstance(filled, (type, enum.Enum, FunctionType, BuiltinFunctionType)):
+            raise DecodeError("a pickle changes a class, a function or an enum member, which all the process shares.")
+        _Base.load_build(self)
+
+    def load_reduce(self) -> None:
+        called = self.stack[-2]
+        if isinstance(called, type) and not _may_be_called(cast("type[Any]", called)):
+            raise DecodeError(f"a pickle calls {called.__qualname__}, which pickles only make without calling it.")
+        _Base.load_reduce(self)
+
+    def refuse(self) -> None:
+        raise DecodeError("a pickle has an instruction that those written here do not have.")
+
+    dispatch: Mapping[int, Callable[..., None]] = {
+        **_Base.dispatch,
+        **dict.fromkeys((code[0] for code in _UNUSED), refuse),
+        pickle.BUILD[0]: load_build,
+        pickle.REDUCE[0]: load_reduce,
+    }
+
+
+def _may_be_called(cls: type[Any]) -> bool:
+    return not is_maf_module(module_name(cls)) or issubclass(cls, (BaseException, enum.Enum))
+
+
+def reduces_in_its_own_way(cls: type[Any]) -> bool:
+    """Whether a class's author, or `copyreg`, says how to make an instance, so that only a pickle can follow."""
+    if cls in cast("dict[type, Any]", copyreg.dispatch_table):
+        return True
+    return any(own_hook(cls, name) for name in ("__reduce__", "__reduce_ex__"))
 
 
 def dump_pickle(obj: object, name: Any, resolve: Callable[[str], type]) -> bytes:

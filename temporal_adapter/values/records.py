@@ -38,7 +38,7 @@ def encode_attributes(encoder: Encoder, owner: object, attributes: dict[str, Any
         derived = {name: attributes.pop(name) for name in names}
     encoded = encoder.fields(owner, attributes)
     for name, value in derived.items():
-        stored, data = encoder.optional(value)
+        stored, data = encoder.optional(value, owner)
         if stored:
             encoded[name] = data
     return encoded
@@ -278,6 +278,13 @@ def enum_builder(cls: type[enum.Enum], type_data: Any) -> DecodeHandler:
             return members[name]
         if "value" not in data:
             raise DecodeError(f"enum {type_data} has no member {name!r} any more. Keep old members, or their values.")
-        return cls(decoder.value(data["value"]))
+        value = decoder.value(data["value"])
+        try:
+            return cls(value)
+        except ValueError as error:
+            raise DecodeError(
+                f"enum {type_data} has no member {name!r} any more, and none with the value {value!r}. Keep old "
+                f"members, or their values, or have _missing_ return what they became."
+            ) from error
 
     return build

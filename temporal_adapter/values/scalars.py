@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import fractions
+import ipaddress
 import math
 import pathlib
 import re
@@ -23,6 +24,17 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _PATHS = {
     cls.__name__: cls
     for cls in (pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath, pathlib.WindowsPath)
+}
+_ADDRESSES = {
+    cls.__name__: cls
+    for cls in (
+        ipaddress.IPv4Address,
+        ipaddress.IPv4Interface,
+        ipaddress.IPv4Network,
+        ipaddress.IPv6Address,
+        ipaddress.IPv6Interface,
+        ipaddress.IPv6Network,
+    )
 }
 
 
@@ -208,6 +220,17 @@ def _decode_path(decoder: Decoder, data: dict[str, Any]) -> pathlib.PurePath:
     return _PATHS[data["flavour"]](text)
 
 
+# --- internet addresses -------------------------------------------------------------------------------------
+
+
+def _encode_address(encoder: Encoder, obj: Any) -> Any:
+    return {TAG: "ip", "flavour": type(obj).__name__, "value": str(obj)}
+
+
+def _decode_address(decoder: Decoder, data: dict[str, Any]) -> Any:
+    return _ADDRESSES[data["flavour"]](_text(data))
+
+
 ENCODERS: Mapping[type, EncodeHandler] = {
     complex: _encode_complex,
     fractions.Fraction: _encode_fraction,
@@ -222,6 +245,7 @@ ENCODERS: Mapping[type, EncodeHandler] = {
     datetime.timezone: _encode_timezone,
     zoneinfo.ZoneInfo: _encode_zoneinfo,
     **dict.fromkeys(_PATHS.values(), _encode_path),
+    **dict.fromkeys(_ADDRESSES.values(), _encode_address),
 }
 
 DECODERS: Mapping[str, DecodeHandler] = {
@@ -241,4 +265,5 @@ DECODERS: Mapping[str, DecodeHandler] = {
     "timezone": _decode_timezone,
     "zoneinfo": lambda decoder, data: zoneinfo.ZoneInfo(_text(data)),
     "path": _decode_path,
+    "ip": _decode_address,
 }

@@ -14,6 +14,7 @@ import decimal
 import enum
 import fractions
 import importlib
+import ipaddress
 import pathlib
 import sys
 import types
@@ -51,6 +52,12 @@ _VALUE_TYPES = frozenset[type](
         datetime.timezone,
         decimal.Decimal,
         fractions.Fraction,
+        ipaddress.IPv4Address,
+        ipaddress.IPv4Interface,
+        ipaddress.IPv4Network,
+        ipaddress.IPv6Address,
+        ipaddress.IPv6Interface,
+        ipaddress.IPv6Network,
         pathlib.Path,
         pathlib.PurePath,
         pathlib.PurePosixPath,
@@ -94,7 +101,7 @@ class Trust:
 
     def __init__(self, types: Mapping[str, type]) -> None:
         self._types = {**{type_name(cls): cls for cls in types.values()}, **types}
-        self._bases = tuple({cls for cls in types.values() if not is_trivial(cls)})
+        self._bases = frozenset(cls for cls in types.values() if not is_trivial(cls))
         self._packages = frozenset(_package(module_name(cls)) for cls in self._bases)
         self._resolved: dict[str, type] = {}
 
@@ -156,7 +163,8 @@ class Trust:
             return True
         if issubclass(cls, BaseException) and _package(module) in sys.stdlib_module_names:
             return True
-        return issubclass(cls, self._bases) or type_name(cls) in _PYDANTIC_VALUES
+        # By the real base classes: `issubclass` asks the code of a base, and a TypedDict or Protocol refuses to answer.
+        return not self._bases.isdisjoint(cls.__mro__) or type_name(cls) in _PYDANTIC_VALUES
 
     def _registered(self) -> Iterable[str]:
         return maf.REGISTERED_CHECKPOINT_TYPE_KEYS

@@ -24,13 +24,14 @@ _MAX_INT_BITS = 2000
 class Encoder:
     """One walk through an object."""
 
-    __slots__ = ("_handlers", "_plan", "_within")
+    __slots__ = ("_handlers", "_optional", "_plan", "_within")
 
     def __init__(self, handlers: Mapping[type, EncodeHandler], plan: Callable[[object], EncodeHandler]) -> None:
         """Take the handlers by exact class, and what makes one for a class that is not yet among them."""
         self._handlers = handlers
         self._plan = plan
         self._within: list[object] = []  # the objects the current one is in
+        self._optional = 0  # of these, how many may be left out
 
     def value(self, obj: Any) -> Any:
         """Return the tagged JSON of an object."""
@@ -39,14 +40,19 @@ class Encoder:
             handler = self._plan(obj)
         return handler(self, obj)
 
-    def optional(self, obj: Any) -> tuple[bool, Any]:
-        """Return whether an object can be stored, and its tagged JSON."""
+    def optional(self, obj: Any, owner: object = None) -> tuple[bool, Any]:
+        """Return whether an object can be stored, and its tagged JSON; `owner` is what it is in, if not yet entered."""
         depth = len(self._within)
+        self._optional += 1
         try:
+            if owner is not None:
+                self._enter(owner)
             return True, self.value(obj)
         except EncodeError:
-            del self._within[depth:]
             return False, None
+        finally:
+            del self._within[depth:]
+            self._optional -= 1
 
     def items(self, owner: object, items: Iterable[Any]) -> list[Any]:
         """Encode the items of a container."""
@@ -96,8 +102,8 @@ class Encoder:
         name: Any = None
         try:
             for name, item in fields.items():
-                if not isinstance(name, str):
-                    raise EncodeError(f"the attribute name {name!r} is not a str, and cannot be stored.")
+                if not isinstance(name, str) or not is_text(name):
+                    raise EncodeError(f"the attribute name {name!r} is not Unicode text, and cannot be stored.")
                 encoded[name] = self.value(item)
         except EncodeError as error:
             error.within(f".{name}")
@@ -106,6 +112,9 @@ class Encoder:
         return encoded
 
     def _enter(self, owner: object) -> None:
+        # What may be left out is left out where it first leads back, and not at the end of a hundred copies.
+        if self._optional and any(one is owner for one in self._within):
+            raise EncodeError(_cycle(owner))
         self._within.append(owner)
         if len(self._within) > MAX_DEPTH:
             raise EncodeError(_too_deep(self._within))
@@ -177,6 +186,17 @@ class Decoder:
         decoded = {name: self.value(given[name]) for name in names if name in given}
         self._depth -= 1
         return decoded
+
+    def optional(self, data: Any) -> Any:
+        """Return the object of tagged JSON, or None for one that cannot be read any more."""
+        depth = self._depth
+        try:
+            self._enter()
+            return self.value(data)
+        except DecodeError:
+            return None
+        finally:
+            self._depth = depth
 
     def builder(self, type_data: Any) -> DecodeHandler:
         """Return what makes instances of a class, by the JSON of its name."""
@@ -290,6 +310,10 @@ def _too_deep(within: list[object]) -> str:
     ids = [id(obj) for obj in within]
     repeated = next((obj for index, obj in enumerate(within) if ids[index] in ids[:index]), None)
     if repeated is not None:
-        name = type(repeated).__qualname__
-        return f"this {name} contains itself, and a cycle cannot be stored. Refer to the other object by an id instead."
+        return _cycle(repeated)
     return f"more than {MAX_DEPTH} levels of nesting cannot be stored. Store a flat list, or ids instead of objects."
+
+
+def _cycle(repeated: object) -> str:
+    name = type(repeated).__qualname__
+    return f"this {name} contains itself, and a cycle cannot be stored. Refer to the other object by an id instead."

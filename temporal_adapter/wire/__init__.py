@@ -9,8 +9,8 @@ refuses a newer version than its own with an error that says so.
 """
 
 from .live import LiveBatch
-from .manifest import Ended, IndexEntry, Manifest, Outline, RunEntry, SnapshotEntries
-from .options import NO_TOOLS, parse_options
+from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
+from .options import NO_TOOLS, check_run_arguments, parse_options, parse_session_input
 from .patches import ABSENT, patch_between, patched
 from .responses import check_depth, parse_responses
 from .schema import SCHEMA_VERSION, WireError, digest, dump, encodable, fingerprint, load, replace, to_bytes
@@ -27,6 +27,7 @@ from .shapes import (
     CommitResult,
     DeliveryInput,
     DeliveryResult,
+    Ended,
     ErrorDetails,
     Event,
     EventLog,
@@ -40,22 +41,28 @@ from .shapes import (
     Nested,
     PendingRequest,
     Raised,
+    RecordedResponse,
     Request,
     RespondInput,
     RespondResult,
     Response,
     Restore,
+    Restored,
+    RestoredLevel,
     ResultEvent,
     Route,
     RoutedMessage,
+    RunEntry,
     RunResult,
     RunStatus,
     SeedInput,
     SeedResult,
     SentMessage,
+    SessionInput,
     Snapshot,
     StartOptions,
     Stow,
+    Turn,
     Value,
     Verb,
 )
@@ -94,11 +101,14 @@ __all__ = [
     "Outline",
     "PendingRequest",
     "Raised",
+    "RecordedResponse",
     "Request",
     "RespondInput",
     "RespondResult",
     "Response",
     "Restore",
+    "Restored",
+    "RestoredLevel",
     "ResultEvent",
     "Route",
     "RoutedMessage",
@@ -108,14 +118,17 @@ __all__ = [
     "SeedInput",
     "SeedResult",
     "SentMessage",
+    "SessionInput",
     "Snapshot",
     "SnapshotEntries",
     "StartOptions",
     "Stow",
+    "Turn",
     "Value",
     "Verb",
     "WireError",
     "check_depth",
+    "check_run_arguments",
     "digest",
     "dump",
     "encodable",
@@ -123,6 +136,7 @@ __all__ = [
     "load",
     "parse_options",
     "parse_responses",
+    "parse_session_input",
     "patch_between",
     "patched",
     "replace",

@@ -1,15 +1,17 @@
-"""What a checkpoint in the blob store looks like: complete, so that reading one never needs another.
+"""What a checkpoint in the blob store looks like.
+
+A checkpoint of few entries is one object, a `Manifest`. One of many is a `PagedManifest`: its entries are in pages that
+it shares with other checkpoints, and it holds what changed since these were written. What readers of the store get is
+always a `Manifest` with all entries; `PagedManifest`, `PageList` and `ChunkedValue` do not leave the store.
 
 Only shapes live here. Object names, digests and the writing of these shapes are the store's.
 """
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-from .shapes import CheckpointHeader, Message, Request, Restore, Value
+from .shapes import Changes, CheckpointHeader, Message, Request, Value
 
 
 class SnapshotEntries(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -33,7 +35,7 @@ class Outline(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Manifest(SnapshotEntries, frozen=True, omit_defaults=True, kw_only=True):
-    """A checkpoint as the blob store holds it. Small values are inside, large ones by reference."""
+    """A checkpoint, complete. Small values are inside, large ones by reference."""
 
     header: CheckpointHeader
     workflow_name: str
@@ -45,27 +47,38 @@ class Manifest(SnapshotEntries, frozen=True, omit_defaults=True, kw_only=True):
     run_id: str = ""  # Temporal's, of the run that wrote it; not part of what two writers must agree on
 
 
-class Ended(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """How a run ended, where its last checkpoint does not tell."""
+class GraphOutline(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What all checkpoints of a run say alike of its graph."""
 
-    state: Literal["failed", "cancelled", "closed"]
-    checkpoint_id: str | None  # head of its lineage
-    at: str
+    executor_ids: list[str]
+    outlines: dict[str, Outline] = {}
 
 
-class RunEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A run as the blob store knows it: enough to start it again on another server."""
+class PagedManifest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A checkpoint of many entries: those in pages, then `removed` laid over them, then `changed`.
 
-    workflow_name: str
-    workflow_id: str  # Temporal's
-    run_id: str
-    task_queue: str
-    at: str  # when it started
-    on_failure: Literal["fail", "wait"] = "fail"
-    stream: bool = False
-    session: bool = False
-    restored: Restore | None = None  # how it came from a checkpoint; without what a fork was given
-    ended: Ended | None = None  # absent: open, completed, terminated or timed out
+    A release that does not know of pages refuses this shape, for it has no header where a `Manifest` has it.
+    """
+
+    manifest: Manifest  # without entries; without what the `GraphOutline` says, where there is one
+    pages: str  # digest of a `PageList`
+    size: int  # bytes of the entries in pages
+    removed: Changes | None = None  # deletions only: keys that are set again come last, as in a dict
+    changed: Changes | None = None  # without deletions
+    graph: str | None = None  # digest of a `GraphOutline`
+
+
+class PageList(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The entries of all levels, by pages. A page is a list of [level path, section, key, value]."""
+
+    pages: list[str]  # digests, in order
+
+
+class ChunkedValue(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A value too large for one object: the parts of its JSON text."""
+
+    size: int  # bytes of the text
+    chunks: list[str]  # digests of the parts, in order
 
 
 class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -26,6 +26,9 @@ RESPONSE_REFUSED = "ResponseRefused"
 RETRY_REFUSED = "RetryRefused"
 """Error type of a `retry` update that names no executor that waits for one."""
 
+SESSION_REFUSED = "SessionRefused"
+"""Error type of a session's update `run`, `reset` or `close` that cannot be taken now, or not so."""
+
 NOT_REGISTERED = "is not registered on this worker"
 """What Temporal's SDK says of a workflow or activity type that a worker does not have."""
 

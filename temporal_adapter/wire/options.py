@@ -1,14 +1,14 @@
-"""Reading the options that a run is started with."""
+"""Reading the options that a run is started with, and the inputs of a session."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from .responses import check_depth
 from .schema import VERSION_KEY, WireError, load
-from .shapes import StartOptions
+from .shapes import SessionInput, StartOptions
 
 NO_TOOLS = (
     "Run-scoped tools cannot reach the workers, which are other processes. Give the agents their tools in the factory "
@@ -36,3 +36,42 @@ def parse_options(data: Any = None) -> StartOptions:
     check_depth(options.function_invocation_kwargs)
     check_depth(options.client_kwargs)
     return options
+
+
+def check_run_arguments(message: Any, responses: Any, checkpoint_id: Any) -> None:
+    """Hold to MAF's rules on what can be given to one run (`Workflow._validate_run_params`).
+
+    Raises:
+        ValueError: They do not go together, or nothing is given.
+    """
+    if message is not None and responses is not None:
+        raise ValueError("Cannot provide both 'message' and 'responses'. Use one or the other.")
+    if message is not None and checkpoint_id is not None:
+        raise ValueError("Cannot provide both 'message' and 'checkpoint_id'. Use one or the other.")
+    if message is None and responses is None and checkpoint_id is None:
+        raise ValueError(
+            "Must provide at least one of: 'message' (new run), 'responses' (send responses), "
+            "or 'checkpoint_id' (resume from checkpoint)."
+        )
+
+
+def parse_session_input(data: Any = None, *more: Any) -> SessionInput:
+    """Return the input in the JSON of a session's update `run`.
+
+    Raises:
+        WireError: The JSON has another shape, unknown keys, or arguments that do not go together.
+    """
+    known = [field.encode_name for field in msgspec.structs.fields(SessionInput)]
+    if more or not isinstance(data, dict):
+        raise WireError(f"Expected one JSON object, with some of: {', '.join(known)}.")
+    check_depth(data)
+    given = load(SessionInput, data)
+    if given.encoding == "json":
+        for key in cast("dict[str, Any]", data):
+            if key not in (*known, VERSION_KEY):
+                raise WireError(f"The input has the unknown key {key!r}. It may have: {', '.join(known)}.")
+    try:
+        check_run_arguments(given.message, given.responses, given.checkpoint_id)
+    except ValueError as error:
+        raise WireError(str(error)) from error
+    return given

@@ -187,24 +187,6 @@ class CheckpointHeader(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     metadata: dict[str, Any] = {}  # MAF's checkpoint metadata, in tagged JSON
 
 
-class CheckpointRecord(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """A checkpoint in full: what an activity needs to write it to the store."""
-
-    header: CheckpointHeader
-    snapshot: Snapshot
-    messages: list[Message] = []  # in flight, in order of first send by source
-
-
-class CommitOutcome(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """What became of writing checkpoints: the last one written, or why it could not be."""
-
-    base: Base | None = None
-    error: str | None = None
-
-
-# --- activities ---------------------------------------------------------------------------------------------
-
-
 Verb = Literal["resume", "replay", "fork", "adopt"]
 
 
@@ -218,6 +200,48 @@ class Restore(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     state: dict[str, Any] = {}  # fork: shared state to set, in the encoding of the options
     deleted_state: list[str] = []  # fork: shared state to delete
     reason: str | None = None  # fork: for the record
+
+
+class Ended(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """How a run ended, where its last checkpoint does not tell."""
+
+    state: Literal["failed", "cancelled", "closed"]
+    checkpoint_id: str | None  # head of its lineage
+    at: str
+
+
+class RunEntry(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """A run as the blob store knows it: enough to start it again on another server."""
+
+    workflow_name: str
+    workflow_id: str  # Temporal's
+    run_id: str
+    task_queue: str
+    at: str  # when it started
+    on_failure: Literal["fail", "wait"] = "fail"
+    stream: bool = False
+    session: bool = False
+    restored: Restore | None = None  # how it came from a checkpoint; without what a fork was given
+    ended: Ended | None = None  # absent: open, completed, terminated or timed out
+
+
+class CheckpointRecord(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """A checkpoint in full: what an activity needs to write it to the store."""
+
+    header: CheckpointHeader
+    snapshot: Snapshot
+    messages: list[Message] = []  # in flight, in order of first send by source
+    run: RunEntry | None = None  # with a run's first checkpoint: what the store is to know of the run
+
+
+class CommitOutcome(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """What became of writing checkpoints: the last one written, or why it could not be."""
+
+    base: Base | None = None
+    error: str | None = None
+
+
+# --- activities ---------------------------------------------------------------------------------------------
 
 
 class StartOptions(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -242,17 +266,48 @@ class LiveRoom(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 class SeedInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     message: Any
     options: StartOptions
-    header: CheckpointHeader  # of the entry checkpoint
+    header: CheckpointHeader | None = None  # of the checkpoint to write: entry or fork
+    further: bool = False  # of a session: its executors have been at work before
+    snapshot: Snapshot | None = None  # of a session at rest, for the entry checkpoint of a further input
+
+
+class RestoredLevel(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """What the engine must know of a workflow of the nesting that goes on from a checkpoint."""
+
+    iteration: int = 0
+    buffers: dict[str, list[Message]] = {}
+    requests: dict[str, Request] = {}  # pending in the checkpoint
+
+
+class RecordedResponse(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """A response that the run which is replayed was given."""
+
+    checkpoint_id: str  # the response-entry checkpoint that has it in flight
+    iteration: int  # after which superstep it was
+    routed: RoutedMessage  # with the request it answered then
+
+
+class Restored(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """A checkpoint that a run goes on from."""
+
+    base: Base
+    header: CheckpointHeader
+    messages: list[RoutedMessage] = []  # in flight
+    levels: dict[str, RestoredLevel] = {}  # by path, "" the run's own workflow
+    answered: list[str] = []  # requests that a fork's responses answer; these are in flight
+    recorded: list[RecordedResponse] = []  # for a replay, in order
 
 
 class SeedResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     graph: Graph
-    message: RoutedMessage
-    state: dict[str, Value] = {}
+    message: RoutedMessage | None = None  # absent: restored
+    restored: Restored | None = None
+    state: dict[str, Value | None] = {}  # None: a fork deletes it
     executors: dict[str, Value] = {}
     children: dict[str, Changes] = {}  # of sub-workflows, by path
     waits_for_operator: bool = False  # when an executor fails, instead of failing the run
-    commit: CommitOutcome
+    commit: CommitOutcome | None = None  # of the checkpoint, where one was to be written
+    run: RunEntry | None = None  # where the store did not take it: to write with the checkpoint
     at: str  # when it was done; recorded here, since a workflow has no clock that a replay shows the same
 
 
@@ -395,12 +450,32 @@ class CommitInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     records: list[CheckpointRecord] = []
     discard: list[str] = []  # ids that an attempt may have written, or may yet, and history never recorded
     stow: list[Stow] = []
+    ended: Ended | None = None  # the run ends so, and the store is to know
 
 
 class CommitResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     records: CommitOutcome
     stowed: list[Value] = []  # references, in the order of `stow`
     at: str
+
+
+class SessionInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """Argument of a session's update `run`, with the rules of MAF's `Workflow.run`."""
+
+    encoding: Literal["json", "tagged"] = "json"  # of the message and the kwargs
+    message: Any = None  # None: there is none
+    responses: dict[str, Any] | None = None  # by request id, plain JSON
+    checkpoint_id: str | None = None
+    function_invocation_kwargs: Any = None
+    client_kwargs: Any = None
+
+
+class Turn(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """Answer of a session's update `run`: where in the events the turn is."""
+
+    first: int  # offset of its first event
+    next: int  # offset after its last event
+    state: str  # MAF's WorkflowRunState
 
 
 # --- what clients see ---------------------------------------------------------------------------------------
@@ -425,6 +500,7 @@ class RunStatus(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     unmirrored_checkpoints: int = 0  # recorded in history, not yet in the blob store
     mirror_error: str | None = None  # why, when writing them fails
     failed_executors: list[FailedExecutor] = []  # that wait for an operator's `retry`
+    restored: Restore | None = None  # how the run came from a checkpoint
 
 
 class EventLog(_Shape, frozen=True, omit_defaults=True, kw_only=True):

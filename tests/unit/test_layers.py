@@ -19,11 +19,11 @@ PACKAGE = "temporal_adapter"
 # From the bottom up. A module imports from lower layers only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire", "maf", "converter", "process", "connection", "idempotency"),
-    ("store", "engine", "failures", "values", "activity_errors", "stream_log"),
+    ("store", "engine", "failures", "values", "activity_errors", "stream_log", "initial_input"),
     ("attributes", "routing", "payload", "definitions", "nesting", "pristine", "answers"),
     ("pool", "maf_checkpoint"),
     ("workflow", "host", "checkpoints"),
-    ("client", "plugin"),
+    ("client", "plugin", "recovery"),
     ("testing",),
     ("__init__",),
 )
@@ -41,11 +41,14 @@ ONLY: dict[str, set[str]] = {
     "engine": {"wire"},
     "workflow": {"activity_errors", "answers", "converter", "engine", "stream_log", "wire"},
     "answers": {"engine", "wire"},
+    "initial_input": {"maf"},
     "stream_log": {"wire"},
     "activity_errors": {"wire"},
+    "recovery": {"converter", "engine", "store", "wire", "workflow"},
 }
 
 WITHOUT_MAF = {
+    "recovery",
     "activity_errors",
     "answers",
     "stream_log",
@@ -61,7 +64,6 @@ WITHOUT_MAF = {
 }
 WITHOUT_TEMPORAL = {
     "wire",
-    "store",
     "engine",
     "maf",
     "values",
@@ -73,6 +75,7 @@ WITHOUT_TEMPORAL = {
     "pristine",
     "answers",
     "idempotency",
+    "initial_input",
     "__init__",
 }
 
@@ -146,6 +149,12 @@ def test_module_keeps_away_from_what_its_layer_must_not_know(module: str) -> Non
     if unit(module) in WITHOUT_TEMPORAL:
         assert "temporalio" not in outside
     assert outside.isdisjoint({"workers", "tests", "bench"})
+
+
+def test_store_knows_of_temporal_no_more_than_the_payload_codec() -> None:
+    modules = [module for module in MODULES if unit(module) == "store"]
+    found = {one for module in modules for one in imports(module) if top(one) == "temporalio"}
+    assert found == {"temporalio.api.common.v1", "temporalio.converter"}
 
 
 @pytest.mark.parametrize("module", MODULES)

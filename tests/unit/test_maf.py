@@ -195,3 +195,16 @@ async def test_a_run_is_unstreamed_for_executors_though_its_events_are_streamed(
 
     assert await outputs(streamed) == [True]
     assert await outputs(unstreamed) == [False]
+
+
+async def test_a_context_knows_the_id_of_its_executor() -> None:
+    seen: list[str] = []
+
+    class Tells(Executor):
+        @handler
+        async def tell(self, message: str, ctx: WorkflowContext) -> None:
+            seen.append(maf.executor_id_of(ctx))
+
+    await WorkflowBuilder(start_executor=Tells(id="tells")).build().run("input")
+
+    assert seen == ["tells"]

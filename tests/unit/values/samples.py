@@ -228,7 +228,7 @@ TYPES: dict[str, type] = {
     for cls in (
         *(Colour, Level, Right, Point, Pair, Note, Frozen, Slotted, FrozenSlotted, NeverInitialised, Line, Order),
         *(Strict, Box, Names, Contact, pydantic.HttpUrl, pydantic.SecretStr, Struct, KeywordStruct, Refused, Plain),
-        *(Basket, Index, Tag, Reduced),
+        *(Basket, Index, Tag, Reduced, Explodes),
     )
 }
 

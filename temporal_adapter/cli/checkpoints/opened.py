@@ -1,0 +1,123 @@
+"""The checkpoint store that a command's options name, opened, and finding checkpoints in it.
+
+Only reading. A store that is not there is an error here: opening must not create an empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from temporalio.converter import PayloadCodec
+
+from temporal_adapter import wire
+from temporal_adapter.cli.options import StoreOptions
+from temporal_adapter.cli.running import CliError, ExitCode
+from temporal_adapter.connection import configured_namespace
+from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
+
+_FIX = "Give the workers' store by --checkpoint-store or TEMPORAL_ADAPTER_CHECKPOINT_STORE."
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A checkpoint store of one namespace.
+
+    Attributes:
+        blobs: The store itself.
+        namespace: Temporal's.
+        checkpoints: Its checkpoints.
+        values: Its values.
+    """
+
+    blobs: BlobStore
+    namespace: str
+    checkpoints: CheckpointStore
+    values: ValueStore
+
+    async def manifest(self, checkpoint_id: str) -> wire.Manifest:
+        """Return a checkpoint.
+
+        Raises:
+            CliError: There is none of this id.
+            StoreError: It cannot be read.
+        """
+        found = await self.checkpoints.load_by_id(checkpoint_id)
+        if found is None:
+            raise CliError(
+                ExitCode.NOT_FOUND,
+                f"there is no checkpoint {checkpoint_id!r} in {self.place}. `temporal-adapter checkpoint list` shows "
+                "what there is.",
+            )
+        return found
+
+    async def entries(self, workflow_names: Sequence[str]) -> list[wire.IndexEntry]:
+        """Return what the index knows of all checkpoints of these workflows, by lineage within each."""
+        return [entry for name in workflow_names for entry in await self.checkpoints.headers(name)]
+
+    async def workflows(self) -> list[tuple[str, str]]:
+        """Return the workflow names and workflow ids that there are checkpoints of."""
+        return list(await self.checkpoints.workflows())
+
+    def unknown(self, workflow_id: str) -> CliError:
+        """Return the error that there are no checkpoints of a workflow id."""
+        return CliError(
+            ExitCode.NOT_FOUND,
+            f"there are no checkpoints of {workflow_id!r} in {self.place}. `temporal-adapter checkpoint list` shows "
+            "what there is; another namespace has its own.",
+        )
+
+    @property
+    def place(self) -> str:
+        """The store and namespace, for messages."""
+        return f"{self.blobs.url} (namespace {self.namespace!r})"
+
+
+def opened(options: StoreOptions) -> Opened:
+    """Open the store that options name.
+
+    Raises:
+        CliError: There is no such store, or no such codec.
+        StoreError: It cannot be opened.
+        ConnectionFailed: Temporal's configuration, which has the namespace, cannot be read.
+    """
+    namespace = options.namespace or configured_namespace(options.profile)
+    _check_is_there(options.checkpoint_store)
+    codec = {} if options.payload_codec is None else {"payload_codec": _codec(options.payload_codec)}
+    blobs = BlobStore(options.checkpoint_store, **codec)
+    return Opened(blobs, namespace, CheckpointStore(blobs, namespace), ValueStore(blobs, namespace))
+
+
+def _check_is_there(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme == "memory":
+        raise CliError(ExitCode.USAGE, f"{url} is the memory of another process, which cannot be read here. {_FIX}")
+    folder = Path(unquote(parts.path)) if parts.scheme == "file" else Path(url).expanduser()
+    if parts.scheme in ("", "file") and not folder.is_dir():
+        raise CliError(ExitCode.UNREACHABLE, f"there is no checkpoint store at {url}: no such directory. {_FIX}")
+
+
+def _codec(name: str) -> PayloadCodec:
+    from temporal_adapter.loading import ObjectNotFound, described, find_object
+
+    try:
+        found: Any = find_object(name)
+    except ObjectNotFound as error:
+        raise CliError(ExitCode.USAGE, f"--payload-codec: {error}") from error
+    if callable(found) and not isinstance(found, PayloadCodec):
+        try:
+            found = found()
+        except Exception as error:  # whatever a user's function raises
+            raise CliError(
+                ExitCode.USAGE, f"--payload-codec: {name!r} cannot make its codec: {described(error)}"
+            ) from error
+    if not isinstance(found, PayloadCodec):
+        raise CliError(
+            ExitCode.USAGE,
+            f"--payload-codec: {name!r} is of type {type(found).__name__}, and neither a "
+            "temporalio.converter.PayloadCodec nor a function or class that makes one.",
+        )
+    return found

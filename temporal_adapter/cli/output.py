@@ -1,0 +1,63 @@
+"""How answers look: for people at a terminal, for people behind a pipe, and as JSON.
+
+Behind a pipe there are no colours, and no line is cut or broken, however long: what is piped is searched and cut by
+other programs. Text from runs is shown with what could steer a terminal escaped. What is shown is the commands'.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_UNLIMITED = 1_000_000  # characters in a line
+_SHORT = 160  # characters of a value that is not shown in full
+
+
+@functools.cache
+def console() -> Console:
+    """Return the console of the standard output."""
+    at_terminal = Console(markup=False, highlight=False, emoji=False)
+    if at_terminal.is_terminal:
+        return at_terminal
+    return Console(markup=False, highlight=False, emoji=False, width=_UNLIMITED, color_system=None)
+
+
+def print_json(document: Any) -> None:
+    """Print the one JSON document that a command answers with `--json`."""
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+
+def printable(text: str) -> str:
+    """Return text in which control characters, lone surrogates and the like are escaped; line breaks stay."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def name(text: str, style: str = "") -> Text:
+    """Return an id or another name, in one line."""
+    return Text(printable(text).replace("\n", "\\n") or '""', style)
+
+
+def value(plain: Any, *, full: bool = False) -> str:
+    """Return plain JSON as text: in one line, long ones cut with a note; or whole, over several lines."""
+    text = json.dumps(plain, ensure_ascii=False)
+    if full and len(text) > _SHORT:
+        return printable(json.dumps(plain, ensure_ascii=False, indent=2))
+    if full or len(text) <= _SHORT:
+        return printable(text)
+    return f"{printable(text[:_SHORT])}... ({len(text):,} characters in all; --full shows them)"
+
+
+def table(*columns: str) -> Table:
+    """Return an empty table. No cell is ever cut: at a terminal too narrow for it, it goes over several lines."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    return made

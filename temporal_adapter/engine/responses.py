@@ -1,0 +1,168 @@
+"""Responses from their arrival until they are in flight: judged, accepted, and put in a checkpoint of their own.
+
+A replay brings the responses of the run that it repeats along; they are given again at the same places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from temporal_adapter import wire
+
+from .decisions import Answer, Fate, Judge
+from .inbox import Inbox
+from .journal import Journal
+from .level import Level
+from .recorder import Recorder, Stamp
+
+
+class Responses:
+    """The inbox, and what was accepted from it and waits for a superstep to end."""
+
+    def __init__(self, recorder: Recorder, journal: Journal) -> None:
+        self.inbox = Inbox()
+        self._recorder = recorder
+        self._journal = journal
+        self._accepted: list[wire.RoutedMessage] = []
+        self._stamp: Stamp | None = None  # of the response-entry checkpoint for them
+        self._recorded: list[wire.RecordedResponse] = []
+
+    def receive(self, ticket: int, responses: tuple[wire.Response, ...]) -> None:
+        """Take the responses of a signal or update; the ticket names them in the answer."""
+        self.inbox.add(ticket, responses)
+
+    def take_answers(self) -> list[Answer]:
+        """Return the answers complete by now, each once."""
+        return self.inbox.take_answers()
+
+    @property
+    def under_judgement(self) -> bool:
+        """Whether a batch is being judged."""
+        return bool(self.inbox.judging)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether there are accepted responses that are not yet in flight."""
+        return bool(self._accepted)
+
+    def refuse_all(self, reason: str) -> None:
+        """Nothing that waits will be judged."""
+        self.inbox.refuse_all(reason)
+
+    def judge(self, root: Level, *, at_rest: bool) -> Judge | None:
+        """Return the decision to judge what has come; a run at rest has the activity write the checkpoint, too."""
+        batch = self.inbox.next_batch(root.requests)
+        self._show_refusals()
+        if not batch:
+            return None
+        header: wire.CheckpointHeader | None = None
+        if at_rest:
+            self._stamp = self._recorder.mint()
+            header = self._recorder.promise("response", root.iteration, self._stamp)
+        return Judge(
+            wire.RespondInput(
+                graph=root.graph.signature,
+                requests=[root.requests[queued.response.request_id] for queued in batch],
+                responses=[queued.response for queued in batch],
+                header=header,
+                snapshot=self._recorder.snapshot() if at_rest else None,
+            )
+        )
+
+    def judged(self, result: wire.RespondResult) -> None:
+        """Take the judgements of the batch."""
+        stamp = self._stamp = self._stamp or self._recorder.mint()
+        judged, self.inbox.judging = self.inbox.judging, []
+        for queued, judgement in zip(judged, result.judgements, strict=True):
+            if judgement.message is not None:
+                self._accepted.append(judgement.message)
+                self.inbox.accept(queued, stamp.id)
+            else:
+                self.inbox.settle(queued, Fate(queued.response.request_id, refused=judgement.refused or "refused"))
+        self._show_refusals()
+
+    def none_accepted(self) -> None:
+        """The batch left nothing to put in flight."""
+        self._stamp = None
+
+    def _show_refusals(self) -> None:
+        for fate in self.inbox.take_refusals():
+            self._journal.warn(f"A response to request {fate.request_id!r} was refused: {fate.refused}")
+
+    def enter(self, root: Level, committed: wire.CommitOutcome | None) -> None:
+        """Put the accepted responses in flight, in a checkpoint of their own."""
+        for request_id in map(_request_id, self._accepted):
+            if self.inbox.is_answered(request_id):  # else it was made again meanwhile, and waits
+                root.answered(request_id)
+        root.messages.extend(self._accepted)
+        header = self._recorder.take("response", root.iteration, self._stamp)
+        self._accepted, self._stamp = [], None
+        self._recorder.record(header, root.messages, committed)
+
+    def keep(self, root: Level) -> None:
+        """Record the responses that were accepted while an abandoned superstep ran, on what it found.
+
+        Their senders were promised a checkpoint; a resume from it has the superstep and the responses before it. A
+        response to a request that this superstep made goes with the request.
+        """
+        if root.superstep is None or not self._accepted:
+            return
+        root.undo_superstep()
+        self._accepted = [routed for routed in self._accepted if _request_id(routed) in root.requests]
+        if self._accepted:
+            self.enter(root, None)
+
+    # --- of the run that is replayed ------------------------------------------------------------------------
+
+    def repeat(self, recorded: list[wire.RecordedResponse]) -> None:
+        """The run repeats another, which was given these responses."""
+        self._recorded = list(recorded)
+
+    def accept_recorded(self, root: Level, *, at_rest: bool) -> None:
+        """Accept the recorded responses whose turn it is: after the same superstep as then, or because all waits.
+
+        At rest it is the turn of those that came together first, of which any is to a request that is pending.
+        """
+        if at_rest:
+            entries = list(dict.fromkeys(one.checkpoint_id for one in self._recorded))
+            for entry in entries:
+                if self._accept_where(root, lambda one, entry=entry: one.checkpoint_id == entry):
+                    return
+        else:
+            self._accept_where(root, lambda one: one.iteration <= root.iteration)
+
+    def _accept_where(self, root: Level, its_turn: Callable[[wire.RecordedResponse], bool]) -> bool:
+        left: list[wire.RecordedResponse] = []
+        for one in self._recorded:
+            request = self._request_for(one, root) if its_turn(one) else None
+            if request is None:
+                left.append(one)
+                continue
+            self._stamp = self._stamp or self._recorder.mint()
+            message = wire.replace(one.routed.message, request=request)
+            self._accepted.append(wire.replace(one.routed, message=message))
+            self.inbox.answered_from_record(request.request_id, self._stamp.id)
+        accepted = len(left) < len(self._recorded)
+        self._recorded = left
+        return accepted
+
+    def _request_for(self, recorded: wire.RecordedResponse, root: Level) -> wire.Request | None:
+        """Return the pending request that a recorded response is to: the same, an equal one, or one by its executor."""
+        then = recorded.routed.message.request
+        if then is None:
+            return None
+        open_ones = [one for key, one in root.requests.items() if not self.inbox.is_answered(key)]
+        by_executor = [
+            one
+            for one in open_ones
+            if one.source_executor_id == then.source_executor_id and one.response_type == then.response_type
+        ]
+        same = [one for one in open_ones if one.request_id == then.request_id]
+        equal = [one for one in by_executor if one.data == then.data]
+        return next(iter([*same, *equal, *by_executor]), None)
+
+
+def _request_id(routed: wire.RoutedMessage) -> str:
+    """Return the id of the request that a response answers."""
+    request = routed.message.request
+    return "" if request is None else request.request_id

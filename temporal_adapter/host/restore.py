@@ -1,0 +1,250 @@
+"""Restoring: begin a run at a checkpoint of the blob store. MAF's `Workflow.run(checkpoint_id=...)`.
+
+Messages in flight are routed anew, by the graph that this worker has. A *replay* brings along the responses that the
+run it repeats was given later; a *fork* is given other responses and edits of the state, in a checkpoint of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from temporalio.exceptions import ApplicationError
+
+from temporal_adapter import wire
+from temporal_adapter.payload import Reader, Writer
+from temporal_adapter.pool import BuiltGraph
+from temporal_adapter.store import CorruptObject, MissingObject
+from temporal_adapter.values import DecodeError, EncodeError
+
+from . import mirror
+from .context import Host, Stores, now
+from .respond import judge
+
+CHECKPOINT_NOT_FOUND = "CheckpointNotFound"
+"""Error type of a run that was to begin at a checkpoint which the store does not have, or not whole."""
+
+RESTORE_REFUSED = "RestoreRefused"
+"""Error type of a run that cannot begin at its checkpoint: another graph, or what a fork is given does not fit."""
+
+_Given = Mapping[str, wire.RoutedMessage]
+
+
+async def restore(host: Host, data: wire.SeedInput, wanted: wire.Restore, run: wire.RunEntry) -> wire.SeedResult:
+    """Return what a run needs to go on from a checkpoint.
+
+    Raises:
+        ApplicationError: There is no such checkpoint, it is of another graph, or what a fork is given does not fit.
+        StoreError: The store cannot be read or written.
+    """
+    async with host.pool.borrow() as graph:
+        stores = host.stores()
+        base, manifest = await _found(stores, graph, wanted.checkpoint_id)
+        reader, writer = Reader(graph.codec, stores.values), Writer(graph.codec, stores.values)
+        given = await _given(graph, reader, writer, manifest, wanted)
+        messages = [
+            *await _routed(graph, reader, _not_answered(manifest.messages, given)),
+            *given.values(),
+        ]
+        state = await _edits(graph, writer, manifest, data)
+        recorded = await _recorded(stores, graph, reader, manifest, wanted) if wanted.verb == "replay" else []
+        await stores.checkpoints.put_run(run)
+        commit: wire.CommitOutcome | None = None
+        if data.header is not None:
+            record = _record(_header(data.header, manifest, wanted, given), base, messages, given, state)
+            commit = await mirror.write(stores, graph.description(), [record], mirror.own_rank())
+        return wire.SeedResult(
+            graph=graph.description(),
+            restored=wire.Restored(
+                base=base,
+                header=manifest.header,
+                messages=messages,
+                levels=_levels(manifest),
+                answered=list(given),
+                recorded=recorded,
+            ),
+            state=state,
+            waits_for_operator=run.on_failure == "wait",
+            commit=commit,
+            at=now(),
+        )
+
+
+async def _found(stores: Stores, graph: BuiltGraph, checkpoint_id: str) -> tuple[wire.Base, wire.Manifest]:
+    try:
+        found = await stores.checkpoints.find(checkpoint_id)
+    except (CorruptObject, MissingObject) as error:
+        raise _error(CHECKPOINT_NOT_FOUND, str(error)) from error
+    if found is None:
+        raise _error(
+            CHECKPOINT_NOT_FOUND,
+            f"There is no checkpoint {checkpoint_id!r} in the workers' checkpoint store, for this namespace. "
+            "`temporal-adapter checkpoint list` shows those there are; `checkpoint rebuild` makes those of a run "
+            "that Temporal still has.",
+        )
+    _, manifest = found
+    if manifest.graph_signature != graph.workflow.graph_signature_hash:
+        ours, theirs = set(graph.workflow.executors), set(manifest.executor_ids)
+        raise _error(
+            RESTORE_REFUSED,
+            f"Checkpoint {checkpoint_id!r} was made by another graph: of workflow {manifest.workflow_name!r}, "
+            f"signature {manifest.graph_signature[:12]}; this worker's is {graph.workflow.name!r}, "
+            f"{graph.workflow.graph_signature_hash[:12]}. Executors only there: {_listed(theirs - ours)}; only here: "
+            f"{_listed(ours - theirs)}. Start it on workers that have the graph of that release.",
+        )
+    return found
+
+
+def _listed(executor_ids: Iterable[str]) -> str:
+    return ", ".join(map(repr, sorted(executor_ids))) or "none"
+
+
+def _levels(manifest: wire.Manifest) -> dict[str, wire.RestoredLevel]:
+    own = wire.RestoredLevel(iteration=manifest.header.iteration, buffers=manifest.buffers, requests=manifest.requests)
+    children = {
+        path: wire.RestoredLevel(iteration=child.iteration, buffers=child.buffers, requests=child.requests)
+        for path, child in manifest.children.items()
+    }
+    return {"": own, **children}
+
+
+async def _routed(graph: BuiltGraph, reader: Reader, messages: Iterable[wire.Message]) -> list[wire.RoutedMessage]:
+    return [
+        wire.RoutedMessage(message=message, routes=await graph.router.route(await reader.message(message)))
+        for message in messages
+    ]
+
+
+# --- what a fork is given -----------------------------------------------------------------------------------
+
+
+async def _given(
+    graph: BuiltGraph, reader: Reader, writer: Writer, manifest: wire.Manifest, wanted: wire.Restore
+) -> dict[str, wire.RoutedMessage]:
+    """Return the responses that are given with a restore, by request id, coerced and routed."""
+    in_flight = {one.request.request_id: one.request for one in manifest.messages if one.request is not None}
+    requests = {**in_flight, **manifest.requests}
+    given: dict[str, wire.RoutedMessage] = {}
+    for request_id, response in wanted.responses.items():
+        if request_id not in requests:
+            known = ", ".join(map(repr, requests)) or "none"
+            raise _error(
+                RESTORE_REFUSED,
+                f"Checkpoint {wanted.checkpoint_id!r} has no request {request_id!r} to answer. There are: {known}.",
+            )
+        answer = wire.Response(request_id=request_id, response=response)
+        judgement = await judge(graph, reader, writer, requests[request_id], answer)
+        if judgement.message is None:
+            raise _error(RESTORE_REFUSED, f"The response to request {request_id!r} is refused: {judgement.refused}")
+        given[request_id] = judgement.message
+    return given
+
+
+def _not_answered(messages: Iterable[wire.Message], given: _Given) -> list[wire.Message]:
+    """Return messages without the responses that others are given for."""
+    return [one for one in messages if one.request is None or one.request.request_id not in given]
+
+
+async def _edits(
+    graph: BuiltGraph, writer: Writer, manifest: wire.Manifest, data: wire.SeedInput
+) -> dict[str, wire.Value | None]:
+    """Return the shared state that a fork sets and deletes."""
+    wanted = data.options.restore
+    assert wanted is not None
+    edits: dict[str, wire.Value | None] = {}
+    for key, encoded in wanted.state.items():
+        try:
+            value: Any = graph.input_codec.decode(encoded) if data.options.encoding == "tagged" else encoded
+            edits[key] = await writer.value(value, f"state[{key!r}]")
+        except (DecodeError, EncodeError) as error:
+            raise _error(RESTORE_REFUSED, f"The state {key!r} of the fork cannot be set: {error}") from error
+    for key in wanted.deleted_state:
+        if key not in manifest.state:
+            known = ", ".join(map(repr, manifest.state)) or "none"
+            raise _error(
+                RESTORE_REFUSED,
+                f"Checkpoint {wanted.checkpoint_id!r} has no state {key!r} to delete. There is: {known}.",
+            )
+        edits[key] = None
+    return edits
+
+
+def _header(
+    header: wire.CheckpointHeader, manifest: wire.Manifest, wanted: wire.Restore, given: _Given
+) -> wire.CheckpointHeader:
+    header = wire.replace(header, iteration=manifest.header.iteration)
+    if header.kind != "fork":
+        return header
+    record: dict[str, Any] = {
+        "forked_from": wanted.checkpoint_id,
+        "responses": list(given),
+        "state": [*wanted.state, *wanted.deleted_state],
+        "reason": wanted.reason,
+    }
+    return wire.replace(header, metadata={key: value for key, value in record.items() if value})
+
+
+def _record(
+    header: wire.CheckpointHeader,
+    base: wire.Base,
+    messages: list[wire.RoutedMessage],
+    given: _Given,
+    state: dict[str, wire.Value | None],
+) -> wire.CheckpointRecord:
+    changes = wire.Changes(state=state, requests=dict.fromkeys(given))
+    return wire.CheckpointRecord(
+        header=header,
+        snapshot=wire.Snapshot(base=base, changes=changes),
+        messages=[routed.message for routed in messages],
+    )
+
+
+# --- what a replay repeats ----------------------------------------------------------------------------------
+
+
+async def _recorded(
+    stores: Stores, graph: BuiltGraph, reader: Reader, manifest: wire.Manifest, wanted: wire.Restore
+) -> list[wire.RecordedResponse]:
+    """Return the responses that came into the lineage after the checkpoint, in order."""
+    entries = await stores.checkpoints.headers(manifest.workflow_name, manifest.workflow_id)
+    after = _lineage_after(wanted.checkpoint_id, [entry.header for entry in entries], wanted.until)
+    recorded: list[wire.RecordedResponse] = []
+    for header in after:
+        if header.kind != "response":
+            continue
+        entry = await stores.checkpoints.load_by_id(header.checkpoint_id)
+        responses = [] if entry is None else [one for one in entry.messages if one.type == "response"]
+        recorded += [
+            wire.RecordedResponse(checkpoint_id=header.checkpoint_id, iteration=header.iteration, routed=routed)
+            for routed in await _routed(graph, reader, responses)
+        ]
+    return recorded
+
+
+def _lineage_after(
+    checkpoint_id: str, headers: list[wire.CheckpointHeader], until: str | None
+) -> list[wire.CheckpointHeader]:
+    """Return the lineage from a checkpoint, without it, to `until`, or else to the youngest head that follows it."""
+    by_id = {header.checkpoint_id: header for header in headers}
+
+    def way_to(head: wire.CheckpointHeader) -> list[wire.CheckpointHeader] | None:
+        way: list[wire.CheckpointHeader] = []
+        at: wire.CheckpointHeader | None = head
+        while at is not None and at.checkpoint_id != checkpoint_id and len(way) <= len(headers):
+            way.insert(0, at)
+            at = by_id.get(at.previous_checkpoint_id or "")
+        return way if at is not None and at.checkpoint_id == checkpoint_id else None
+
+    if until is not None:
+        way = way_to(by_id[until]) if until in by_id else None
+        if way is None:
+            raise _error(RESTORE_REFUSED, f"Checkpoint {until!r} does not follow {checkpoint_id!r} in its lineage.")
+        return way
+    parents = {header.previous_checkpoint_id for header in headers}
+    heads = [header for header in headers if header.checkpoint_id not in parents]
+    ways = [way for head in heads if (way := way_to(head)) is not None]
+    return max(ways, key=lambda way: way[-1].timestamp if way else "") if ways else []
+
+
+def _error(error_type: str, message: str) -> ApplicationError:
+    return ApplicationError(message, type=error_type, non_retryable=True)

@@ -1,0 +1,131 @@
+"""Rebuilding: write a run's checkpoints again, by its history. What is right is left alone.
+
+Written are checkpoints with their places in the index, entries that sub-workflows had stowed, marks of checkpoints that
+never happened, and what the store knows of the run. What was too large for history was in the store alone: it is named.
+"""
+
+from __future__ import annotations
+
+from temporalio.client import Client
+
+from temporal_adapter import wire
+from temporal_adapter.store import RECORDED_RANK, BlobStore, StoreError
+
+from .comparing import ValueCheck, differences, run_differences
+from .expected import Checkpoint, Expected
+from .reports import NotRebuilt, Rebuilt, RebuiltRun
+from .runs import Stores, expected_run, run_ids
+
+
+async def rebuild(client: Client, workflow_id: str, store: str | BlobStore, run_id: str | None = None) -> Rebuilt:
+    """Reconstruct the checkpoints of a workflow id's runs from their histories. Doing it again changes nothing.
+
+    The runs may be open, and workers may be running: an open run goes on from what is rebuilt.
+
+    Args:
+        client: A Temporal client of the runs' namespace, with the data converter that their clients have.
+        workflow_id: Temporal's.
+        store: The workers' checkpoint store: a path, URL or `BlobStore`.
+        run_id: This run only; by default all that the server has, oldest first.
+
+    Raises:
+        RunNotOnServer: The server has no such run.
+        NotReplayable: A history is not one of a run of the adapter, or of a release that this one cannot replay.
+        StoreError: The store cannot be read or written.
+    """
+    stores = Stores.of(store, client)
+    wanted = await run_ids(client, workflow_id) if run_id is None else [run_id]
+    # One after another: a run may build on a checkpoint of the one before, which must be there by then.
+    return Rebuilt(workflow_id, tuple([await _rebuild(client, workflow_id, one, stores) for one in wanted]))
+
+
+async def _rebuild(client: Client, workflow_id: str, run_id: str, stores: Stores) -> RebuiltRun:
+    wanted = await expected_run(client, workflow_id, run_id, stores)
+    values = [await stores.values.put(one.entries) for one in wanted.stowed]
+    for checkpoint_id in wanted.discarded:
+        await stores.checkpoints.discard(checkpoint_id)
+    if await run_differences(stores, wanted.run):
+        await stores.checkpoints.put_run(wanted.run)
+    rebuilding, check = _Rebuilding(stores, wanted), ValueCheck(stores)
+    for checkpoint in wanted.checkpoints:
+        await rebuilding.take(checkpoint)
+    unknown = [NotRebuilt(one.header.checkpoint_id, one.reason) for one in wanted.unknown]
+    return RebuiltRun(
+        workflow_name=wanted.run.workflow_name,
+        run_id=run_id,
+        written=tuple(rebuilding.written),
+        kept=tuple(rebuilding.kept),
+        failed=(*rebuilding.failed, *unknown),
+        lost=tuple([value for one in wanted.checkpoints for value, _ in await check.lost(one)]),
+        values=tuple(values),
+        in_flight=tuple(sorted(wanted.in_flight)),
+    )
+
+
+class _Rebuilding:
+    """Writes what is not right, parents first."""
+
+    def __init__(self, stores: Stores, wanted: Expected) -> None:
+        self._store = stores.checkpoints
+        self._stores = stores
+        self._run = wanted.run
+        self._named: dict[str, list[wire.Base]] = {}  # by history, and so read by an open run
+        for base in wanted.bases:
+            self._named.setdefault(base.checkpoint_id, []).append(base)
+        self._listed: dict[str, wire.CheckpointHeader] | None = None
+        self.written: list[str] = []
+        self.kept: list[str] = []
+        self.failed: list[NotRebuilt] = []
+
+    async def take(self, checkpoint: Checkpoint) -> None:
+        """See that a checkpoint is in the store, and in its index."""
+        try:
+            sound = await self._is_sound(checkpoint)
+            if sound and (await self._index()).get(checkpoint.id) == checkpoint.manifest.header:
+                self.kept.append(checkpoint.id)
+                return
+            if not sound:  # what is wrong goes first: whoever names a wrong object is then given the right one
+                await self._store.delete(checkpoint.id)
+            self._named[checkpoint.id] = [await self._write(checkpoint)]
+            remaining = await differences(self._stores, checkpoint)
+        except StoreError as error:
+            self.failed.append(NotRebuilt(checkpoint.id, str(error)))
+            return
+        if remaining:
+            self.failed.append(NotRebuilt(checkpoint.id, "; ".join(map(str, remaining))))
+        else:
+            self.written.append(checkpoint.id)
+
+    async def _is_sound(self, checkpoint: Checkpoint) -> bool:
+        if await differences(self._stores, checkpoint):
+            return False
+        for base in self._named.get(checkpoint.id, []):  # another writer's object may hide the one that history names
+            try:
+                await self._store.load(base)
+            except StoreError:
+                return False
+        return True
+
+    async def _index(self) -> dict[str, wire.CheckpointHeader]:
+        """Return the index of the run's workflow id as it was; nothing where it is damaged, so that all is written."""
+        if self._listed is None:
+            try:
+                entries = await self._store.headers(self._run.workflow_name, self._run.workflow_id)
+            except StoreError:
+                entries = []
+            self._listed = {entry.header.checkpoint_id: entry.header for entry in entries}
+        return self._listed
+
+    async def _write(self, checkpoint: Checkpoint) -> wire.Base:
+        record = checkpoint.record
+        base = record.snapshot.base
+        if base is not None:
+            under = self._named.get(base.checkpoint_id, [base])[-1]
+            record = wire.replace(record, snapshot=wire.replace(record.snapshot, base=under))
+        return await self._store.commit(
+            record,
+            graph=checkpoint.graph,
+            workflow_id=self._run.workflow_id,
+            rank=RECORDED_RANK,
+            run_id=self._run.run_id,
+        )

@@ -1,0 +1,139 @@
+"""Verifying: compare a run's checkpoints in the store with what its history says they must be. Writes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+from temporalio.client import Client
+
+from temporal_adapter import wire
+from temporal_adapter.store import BlobStore, MissingObject, StoreError
+
+from .comparing import ValueCheck, differences, run_differences
+from .expected import Expected
+from .reports import Difference, Verified
+from .runs import Stores, expected_run, run_ids
+
+# How often, and how long apart, an open run's history is read again for a checkpoint that it may be about to record.
+_LOOKS, _LOOK_SECONDS = 6, 0.5
+
+
+async def verify(client: Client, workflow_id: str, store: str | BlobStore, run_id: str | None = None) -> Verified:
+    """Say exactly what differs between the store and the histories of a workflow id's runs.
+
+    Args:
+        client: A Temporal client of the runs' namespace, with the data converter that their clients have.
+        workflow_id: Temporal's.
+        store: The workers' checkpoint store: a path, URL or `BlobStore`.
+        run_id: This run only; by default all that the server has.
+
+    Raises:
+        RunNotOnServer: The server has no such run.
+        NotReplayable: A history is not one of a run of the adapter, or of a release that this one cannot replay.
+        StoreError: The store cannot be read at all.
+    """
+    stores = Stores.of(store, client)
+    ids = await run_ids(client, workflow_id) if run_id is None else [run_id]
+    runs = [await _settled(client, workflow_id, one, stores) for one in ids]
+    found: list[Difference] = []
+    for run in runs:
+        found += await _run(stores, run)
+    known = {checkpoint_id for run in runs for checkpoint_id in (*run.ids, *run.in_flight)}
+    found += await _unrecorded(stores, runs, known)
+    return Verified(
+        workflow_id=workflow_id,
+        run_ids=tuple(ids),
+        checkpoints=sum(len(run.ids) for run in runs),
+        differences=tuple(found),
+        in_flight=tuple(sorted({one for run in runs for one in run.in_flight})),
+    )
+
+
+async def _settled(client: Client, workflow_id: str, run_id: str, stores: Stores) -> Expected:
+    """Return what history says, of an open run once it says all that it is about to.
+
+    An activity writes a checkpoint a moment before history has that; a local one even before it is known to run.
+    """
+    run = await expected_run(client, workflow_id, run_id, stores)
+    for _ in range(_LOOKS):
+        if run.closed is not None or not await _unrecorded(stores, [run], {*run.ids, *run.in_flight}):
+            break
+        await asyncio.sleep(_LOOK_SECONDS)
+        run = await expected_run(client, workflow_id, run_id, stores)
+    return run
+
+
+async def _run(stores: Stores, run: Expected) -> list[Difference]:
+    found = await run_differences(stores, run.run)
+    found += [Difference(run.run.run_id, "unknown", one.header.checkpoint_id, detail=one.reason) for one in run.unknown]
+    check = ValueCheck(stores)
+    for checkpoint in run.checkpoints:
+        of_it = await differences(stores, checkpoint)
+        if checkpoint.id in run.in_flight and [one.kind for one in of_it] == ["missing"]:
+            continue  # recorded, and about to be written
+        found += of_it
+        for value, trouble in await check.lost(checkpoint):
+            kind = "value lost" if isinstance(trouble, MissingObject) else "value damaged"
+            found.append(
+                Difference(
+                    run.run.run_id,
+                    kind,
+                    checkpoint.id,
+                    value.place,
+                    recorded={"ref": value.reference, "size": value.size},
+                    detail=str(trouble),
+                )
+            )
+    return [*found, *await _index(stores, run, {one.checkpoint_id for one in found})]
+
+
+async def _index(stores: Stores, run: Expected, told: set[str]) -> list[Difference]:
+    """Return where the index, by which checkpoints are found and put in order, is not as history says."""
+    run_id = run.run.run_id
+    try:
+        entries = await stores.checkpoints.headers(run.run.workflow_name, run.run.workflow_id)
+    except StoreError as error:
+        return [Difference(run_id, "damaged", place="index", detail=str(error))]
+    listed = {entry.header.checkpoint_id: entry.header for entry in entries}
+    found: list[Difference] = []
+    for checkpoint in run.checkpoints:
+        header, there = checkpoint.manifest.header, listed.get(checkpoint.id)
+        if there is None:
+            if checkpoint.id not in {*told, *run.in_flight}:
+                found.append(Difference(run_id, "missing", checkpoint.id, "index", detail="it is not in the index"))
+            continue
+        found += [
+            Difference(run_id, "differs", checkpoint.id, f"index.{name}", getattr(header, name), getattr(there, name))
+            for name in header.__struct_fields__
+            if getattr(header, name) != getattr(there, name)
+        ]
+    return found
+
+
+async def _unrecorded(stores: Stores, runs: list[Expected], known: set[str]) -> list[Difference]:
+    """Return the checkpoints that the index has of these runs, and that no history does."""
+    by_run = {run.run.run_id: run.run for run in runs}
+    found: list[Difference] = []
+    for workflow_name, workflow_id in {(run.workflow_name, run.workflow_id) for run in by_run.values()}:
+        try:
+            entries = await stores.checkpoints.headers(workflow_name, workflow_id)
+        except StoreError:
+            continue  # told of already, with the index
+        for entry in entries:
+            if entry.header.checkpoint_id not in known:
+                found += await _stranger(stores, entry.header, by_run)
+    return found
+
+
+async def _stranger(
+    stores: Stores, header: wire.CheckpointHeader, by_run: dict[str, wire.RunEntry]
+) -> list[Difference]:
+    try:
+        manifest = await stores.checkpoints.load_by_id(header.checkpoint_id)
+    except StoreError as error:
+        detail = f"and whether a run of this workflow id wrote it cannot be told: {error}"
+        return [Difference("", "damaged", header.checkpoint_id, detail=detail)]
+    if manifest is None or manifest.run_id not in by_run:
+        return []
+    detail = f"the store has it ({header.kind}, after superstep {header.iteration}), and the run's history does not"
+    return [Difference(manifest.run_id, "unrecorded", header.checkpoint_id, detail=detail)]

@@ -1,0 +1,42 @@
+"""Where a large text is cut, so that one that differs a little has most parts the same. Pure functions; no I/O.
+
+A conversation that grows by a message is a new value of half a megabyte; stored in parts, it costs the last part. So
+cuts must follow the content and not the position: behind an insertion they must come to be where they were. Each part
+ends, within `SMALLEST` to `LARGEST` bytes, at the boundary of JSON text whose preceding bytes have the least checksum.
+The same place wins from wherever the search started, save near its ends. Text without boundaries is cut at `LARGEST`.
+"""
+
+from __future__ import annotations
+
+import re
+from zlib import crc32
+
+WHOLE_UP_TO = 64 * 1024
+"""Bytes of the largest text that is stored in one piece."""
+
+SMALLEST = 8 * 1024
+LARGEST = 24 * 1024
+
+# The first kind that a stretch of text has. Between objects, between strings of a list or fields, between words.
+_BOUNDARIES = (re.compile(rb"\},(?=\{)"), re.compile(rb",(?=\")"), re.compile(rb"\\n| "))
+_LOOK_BACK = 1024  # bytes: JSON objects of a kind end alike, so a short checksum would not tell them apart
+
+
+def cut(text: bytes) -> list[bytes]:
+    """Return the parts of a text, in order."""
+    parts: list[bytes] = []
+    start = 0
+    while len(text) - start > LARGEST:
+        end = _end(text, start + SMALLEST, start + LARGEST)
+        parts.append(text[start:end])
+        start = end
+    parts.append(text[start:])
+    return parts
+
+
+def _end(text: bytes, low: int, high: int) -> int:
+    for boundary in _BOUNDARIES:
+        ends = [match.end() for match in boundary.finditer(text, low, high)]
+        if ends:
+            return min(ends, key=lambda end: crc32(text[end - _LOOK_BACK : end]))
+    return high

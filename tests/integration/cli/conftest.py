@@ -1,0 +1,143 @@
+"""A checkpoint store as real runs left it, and a shell in a developer's folder, for tests of `temporal-adapter`.
+
+The runs are made once for all tests, on the session's server; then their worker is gone. The workflow is in a module
+`shop` of the developer's own: a request of a sub-workflow, a fan-in, a second request, and state too large to be inline.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+
+from temporal_adapter import BlobCheckpointStorage, BlobStore
+from tests.support import commands
+from tests.support.running import pending, serving
+
+SHOP = Path(__file__).with_name("shop.txt").read_text()
+"""The module `shop`. It is not a module of this repository, so that its types have the developer's names."""
+
+SENTENCES = "All of it is in order. " * 1000
+
+
+@dataclass(frozen=True)
+class Store:
+    """A checkpoint store that real runs have written: `order-1` has ended, `order-2` waits for its first answer.
+
+    Of `order-1`, `what-if` went on from the pause before the last answer, and was answered otherwise.
+    """
+
+    folder: Path
+    legal_request: str
+    manager_request: str
+    waiting_request: str
+
+
+class Shell:
+    """A developer's shell, in a folder that has the module `shop`."""
+
+    def __init__(self, folder: Path, store: Path, namespace: str) -> None:
+        self.folder = folder
+        self.env = commands.environment(
+            TEMPORAL_ADAPTER_CHECKPOINT_STORE=str(store), TEMPORAL_NAMESPACE=namespace, COLUMNS="80"
+        )
+
+    def run(self, *arguments: str, **env: str) -> commands.Ended:
+        """Run `temporal-adapter` with its outputs piped."""
+        return commands.run("-m", "temporal_adapter.cli", *arguments, cwd=self.folder, env={**self.env, **env})
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        """Run `temporal-adapter ... --json`; return the document."""
+        ended = self.run(*arguments, "--json")
+        assert ended.code == code, ended
+        return json.loads(ended.out)
+
+    def checkpoints(self, workflow_id: str) -> list[dict[str, Any]]:
+        """Return what `checkpoint list` says of the checkpoints of a workflow id."""
+        return self.json("checkpoint", "list", workflow_id)["checkpoints"]
+
+    def id_of(self, workflow_id: str, place: int) -> str:
+        """Return the id of a checkpoint by its place in the lineage."""
+        return self.checkpoints(workflow_id)[place]["checkpoint_id"]
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    """The developer's module, imported here, where the worker is."""
+    folder = tmp_path_factory.mktemp("developer")
+    (folder / "shop.py").write_text(SHOP)
+    sys.path.insert(0, str(folder))
+    try:
+        yield importlib.import_module("shop")
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.pop("shop", None)
+
+
+@pytest.fixture(scope="session")
+async def written(client: Client, shop: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("store") / "checkpoints"
+    store = BlobStore(folder)
+    queue = "cli-orders"
+    async with serving(client, queue, shop.build_order, store=store) as order:
+        run = await order.start(shop.Order(customer="Ada", amount=3), id="order-1")
+        [legal] = await pending(run)
+        await run.respond(legal.request_id, SENTENCES, responder="Lea")
+        manager = await _next(run, legal.request_id)
+        await run.respond(manager, True)
+        await run.result()
+        waiting = await order.start(shop.Order(customer="Bob", amount=5), id="order-2")
+        [open_request] = await pending(waiting)
+    await _what_if(shop, store, client.namespace, manager)
+    return Store(folder, legal.request_id, manager, open_request.request_id)
+
+
+async def _next(run: Any, answered: str) -> str:
+    while True:
+        requests = await pending(run)
+        if requests[0].request_id != answered:
+            return requests[0].request_id
+
+
+async def _what_if(shop: ModuleType, store: BlobStore, namespace: str, request_id: str) -> None:
+    """Run on from the pause of `order-1`, in-process and with another answer, into the same store."""
+    theirs = BlobCheckpointStorage(store, workflow=shop.build_order(), namespace=namespace, workflow_id="order-1")
+    paused = [
+        one
+        for one in await theirs.list_checkpoints(workflow_name="order")
+        if request_id in one.pending_request_info_events
+    ]
+    ours = BlobCheckpointStorage(store, workflow=shop.build_order(), namespace=namespace, workflow_id="what-if")
+    await shop.build_order().run(
+        checkpoint_id=paused[-1].checkpoint_id, checkpoint_storage=ours, responses={request_id: False}
+    )
+
+
+@pytest.fixture
+def store(written: Store) -> Store:
+    """The store, not to be changed."""
+    return written
+
+
+@pytest.fixture
+def copied(written: Store, tmp_path: Path) -> Path:
+    """A copy of the store, for damage."""
+    return Path(shutil.copytree(written.folder, tmp_path / "copy"))
+
+
+@pytest.fixture
+def shell(store: Store, client: Client, tmp_path: Path) -> Shell:
+    """A shell whose environment names the store."""
+    folder = tmp_path / "developer"
+    folder.mkdir()
+    (folder / "shop.py").write_text(SHOP)
+    return Shell(folder, store.folder, client.namespace)

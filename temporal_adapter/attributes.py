@@ -3,6 +3,8 @@
 An attribute that the codec cannot encode (a client, a lock, a model) is kept by identity. If a handler of an executor
 without hooks rebinds it, or changes such an object of the user's own in place, that is an error: the change could not
 travel.
+
+Where an executor has hooks and its `on_checkpoint_save` raises, its attributes travel in their stead.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class _Built:
     """An attribute when built."""
 
     value: Any
-    encoded: Any = None
+    encoded: Any = None  # None: of an executor with hooks, whose attributes are not looked at unless these fail
     opaque: bool = False  # it cannot be encoded
 
 
@@ -77,9 +79,9 @@ class Attributes:
         self._restored = False
         self._changed: Callable[[Any], bool] = lambda _: False
         self._built = {
-            name: self._capture(name, value)
+            name: self._capture(name, value) if self._travels else _Built(value)
             for name, value in vars(executor).items()
-            if self._travels and not _is_mafs(executor, name)
+            if not _is_mafs(executor, name)
         }
 
     def watch(self, changed: Callable[[Any], bool]) -> None:
@@ -105,8 +107,19 @@ class Attributes:
         Raises:
             EncodeError: A changed attribute cannot be encoded; names it.
         """
-        if not self._travels:
-            return None
+        if not self._travels:  # what was recorded when a hook failed is void, now that one did not
+            return {"changed": {}, "deleted": []} if self._restored else None
+        return self._differences()
+
+    def in_stead_of_hooks(self) -> Any:
+        """Return the same of an executor whose hooks fail: all that can be encoded and may have changed.
+
+        Raises:
+            EncodeError: An attribute that changed cannot be encoded; names it.
+        """
+        return self._differences() or {"changed": {}, "deleted": []}
+
+    def _differences(self) -> Any:
         present = {name: value for name, value in vars(self._executor).items() if not _is_mafs(self._executor, name)}
         changed: dict[str, Any] = {}
         for name, value in present.items():
@@ -114,7 +127,13 @@ class Attributes:
             if built is not None and built.value is value and (built.opaque or isinstance(value, _UNCHANGING)):
                 self._check_opaque(name, built)
                 continue
-            encoded = self._codec.encode(value, name)
+            try:
+                encoded = self._codec.encode(value, name)
+            except EncodeError:
+                if built is None or built.value is not value or self._travels:
+                    raise
+                self._check_opaque(name, built)
+                continue
             if built is None or built.opaque or encoded != built.encoded:
                 changed[name] = encoded
         deleted = [name for name in self._built if name not in present]

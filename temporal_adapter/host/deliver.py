@@ -8,6 +8,7 @@ routed, then everything is encoded, and last the checkpoint of its own outcome i
 
 from __future__ import annotations
 
+import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,8 @@ from .heartbeat import check_wanted
 from .nested import call_of, calls_recorded, own_state
 from .outcome import ResultTable, result_events
 from .state import SharedState
+
+logger = logging.getLogger(__name__)
 
 TYPE_MISMATCH = "TypeMismatch"
 """Error type of a delivery whose message its executor has no handler for."""
@@ -80,10 +83,10 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
 
 async def _restore(graph: BuiltGraph, executor_id: str, entries: wire.SnapshotEntries, reader: Reader) -> None:
     executor = graph.executor(executor_id)
-    if executor_id in entries.attributes:
-        graph.attributes[executor_id].restore(await reader.raw(entries.attributes[executor_id]))
     if executor_id in entries.executors:
         await executor.on_checkpoint_restore(await reader.value(entries.executors[executor_id]))
+    if executor_id in entries.attributes:  # after the hooks: they may be of later, when saving failed
+        graph.attributes[executor_id].restore(await reader.raw(entries.attributes[executor_id]))
 
 
 async def _input(graph: BuiltGraph, data: wire.DeliveryInput, reader: Reader) -> _Input:
@@ -140,13 +143,12 @@ async def _result(
     sent = [message for messages in (await context.drain_messages()).values() for message in messages]
     messages = [await _sent(graph, table, position, message) for position, message in enumerate(sent)]
     drained: list[WorkflowEvent[Any]] = await context.drain_events()
+    saved, attributes = await _state_of(graph, data.executor_id, drained)
     events = await result_events(drained, table, writer, strips=context.is_streaming())
     encoded_state = state.written()
     written: dict[str, int | None] = {key: table.add(encoded) for key, encoded in encoded_state.items()}
     written.update(dict.fromkeys(state.deleted()))
     patches = state.patches(encoded_state) if data.beside_others else {}
-    saved = await _saved(graph, data.executor_id)
-    attributes = graph.attributes[data.executor_id].changes()
     executor_state = None if saved is None else table.index(saved, "on_checkpoint_save()")
     return wire.DeliveryResult(
         messages=messages,
@@ -175,6 +177,25 @@ async def _sent(graph: BuiltGraph, table: ResultTable, position: int, message: W
         source_span_ids=message.source_span_ids,
         routes=await graph.router.route(message),
     )
+
+
+async def _state_of(
+    graph: BuiltGraph, executor_id: str, events: list[WorkflowEvent[Any]]
+) -> tuple[dict[str, Any] | None, Any]:
+    """Return what an executor's hook saves, and what of its attributes travels; the latter alone if the hook fails."""
+    attributes = graph.attributes[executor_id]
+    try:
+        saved = await _saved(graph, executor_id)
+    except Exception as error:
+        in_stead = attributes.in_stead_of_hooks()
+        text = (
+            f"on_checkpoint_save() of executor {executor_id!r} raised {type(error).__name__}: {error}. Its attributes "
+            "travel with the run instead; a checkpoint that is opened in-process lacks its state."
+        )
+        events.append(WorkflowEvent.warning(text))
+        logger.warning("%s", text, exc_info=error)
+        return None, in_stead
+    return saved, attributes.changes()
 
 
 async def _saved(graph: BuiltGraph, executor_id: str) -> dict[str, Any] | None:

@@ -56,7 +56,19 @@ class Contents:
         """
         if wire.digest(content) == digest:
             return True
-        return self._blobs.encodes and keyed_digest(await self._key.found(), content) == digest
+        try:
+            return self._blobs.encodes and keyed_digest(await self._key.found(), content) == digest
+        except MissingObject:
+            return False
+
+    async def check_key(self) -> None:
+        """Check that the key is there, where one is needed: without it, contents do not seem to have their names.
+
+        Raises:
+            MissingObject: It is not.
+        """
+        if self._blobs.encodes:
+            await self._key.found()
 
     async def keep(self, name: str, data: bytes) -> None:
         """Make sure that an object is in the store, is whole, and is young enough not to be pruned.

@@ -160,8 +160,10 @@ class ValueStore:
             raise StoreError(f"A value cannot be read from the blob store {self._blobs.url}: {error}") from error
         try:
             text = await self._text_in(name, digest)
-        except StoreError:
+        except StoreError as error:
             self._contents.was_read(name, whole=False)
+            if isinstance(error, CorruptObject):
+                await self._contents.check_key()
             raise
         self._contents.was_read(name, whole=True)
         return text

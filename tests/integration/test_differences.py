@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -244,23 +245,34 @@ def first_time() -> Any:
     return holds
 
 
-async def test_a_save_hook_that_raises_fails_the_run(client: Client, task_queue: str) -> None:
+async def test_attributes_travel_where_a_save_hook_raises(client: Client, task_queue: str) -> None:
     class CannotSave(Executor):
+        def __init__(self, id: str) -> None:
+            super().__init__(id=id)
+            self.lock = threading.Lock()  # cannot be stored, and need not be
+            self.seen: list[int] = []
+
         @handler
-        async def handle(self, value: int, ctx: WorkflowContext[int, int]) -> None:
-            await ctx.yield_output(value)
+        async def handle(self, value: int, ctx: WorkflowContext[int, list[int]]) -> None:
+            self.seen.append(value)
+            await (ctx.send_message(value + 1) if value < 3 else ctx.yield_output(list(self.seen)))
 
         async def on_checkpoint_save(self) -> dict[str, Any]:
             raise OSError("nowhere to save")
 
     def build() -> Workflow:
-        return WorkflowBuilder(name="cannot-save", start_executor=CannotSave(id="one")).build()
+        one = CannotSave("one")
+        return WorkflowBuilder(name="cannot-save", start_executor=one).add_edge(one, one).build()
 
-    assert (await build().run(1, checkpoint_storage=InMemoryCheckpointStorage())).get_outputs() == [1]
+    storage = InMemoryCheckpointStorage()
+    assert (await build().run(1, checkpoint_storage=storage)).get_outputs() == [[1, 2, 3]]
+    assert await storage.list_checkpoint_ids(workflow_name="cannot-save") == []
     async with serving(client, task_queue, build, default_activity_options=TWICE) as durable:
-        failure = await failure_of(await durable.start(1))
+        run = await durable.start(1)
+        result = await run.result()
 
-    assert (failure.type, failure.message) == ("OSError", "nowhere to save")
+    assert result.get_outputs() == [[1, 2, 3]]
+    assert "nowhere to save" in str(next(event.data for event in result if event.type == "warning"))
 
 
 async def test_what_a_background_task_sends_late_is_lost(client: Client, task_queue: str) -> None:

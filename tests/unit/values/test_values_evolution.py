@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pydantic
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from temporal_adapter.values import Codec, DecodeError
 from tests.unit.values.samples import through_json
@@ -168,3 +170,56 @@ def test_an_extra_field_of_a_model_that_became_a_field_is_kept() -> None:
         kept: int = 0
 
     assert upgrade(Old.model_validate({"kept": 5, "dropped": 6}), New) == New(kept=5)
+
+
+def test_an_enum_member_that_is_gone_is_an_error_that_names_it_and_says_what_to_do() -> None:
+    class New(enum.Enum):
+        GREEN = "green"
+
+    with pytest.raises(DecodeError, match=r"app:Colour has no member 'RED'.*value 'red'.*Keep old members"):
+        Codec({"app:Colour": New}).decode({"$": "enum", "type": "app:Colour", "name": "RED", "value": "red"})
+
+
+def test_an_enum_may_say_what_a_member_became() -> None:
+    class New(enum.Enum):
+        WARM = "warm"
+
+        @classmethod
+        def _missing_(cls, value: object) -> New | None:
+            return cls.WARM if value == "red" else None
+
+    codec = Codec({"app:Colour": New})
+
+    assert codec.decode({"$": "enum", "type": "app:Colour", "name": "RED", "value": "red"}) is New.WARM
+
+
+FIELDS = st.dictionaries(st.sampled_from("abcdef"), st.integers(), min_size=1)
+
+
+def dataclass_of(names: set[str], defaults: set[str]) -> type:
+    fields = [(name, int) for name in sorted(names - defaults)]
+    return dataclasses.make_dataclass("Thing", [*fields, *((name, int, -1) for name in sorted(defaults))])
+
+
+def model_of(names: set[str], defaults: set[str]) -> type:
+    fields: dict[str, Any] = {name: (int, -1 if name in defaults else ...) for name in sorted(names | defaults)}
+    return pydantic.create_model("Thing", **fields)
+
+
+@pytest.mark.parametrize("make", [dataclass_of, model_of])
+@given(old=FIELDS, kept=st.sets(st.sampled_from("abcdef")), added=st.sets(st.sampled_from("uvwxyz")))
+def test_fields_may_come_with_a_default_and_go_in_any_number(
+    make: Any, old: dict[str, int], kept: set[str], added: set[str]
+) -> None:
+    kept &= set(old)
+
+    restored = upgrade(make(set(old), set())(**old), make(kept, added))
+
+    assert vars(restored) == {**{name: old[name] for name in kept}, **dict.fromkeys(added, -1)}
+
+
+@pytest.mark.parametrize("make", [dataclass_of, model_of])
+@given(old=FIELDS, added=st.sampled_from("uvwxyz"))
+def test_a_field_that_came_without_a_default_is_named(make: Any, old: dict[str, int], added: str) -> None:
+    with pytest.raises(DecodeError, match=rf"type app:Thing has a field '{added}'.*Give the field a default"):
+        upgrade(make(set(old), set())(**old), make({*old, added}, set()))

@@ -8,11 +8,11 @@ import os
 import pickle
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypedDict
 
 import pydantic
 import pytest
-from agent_framework import register_checkpoint_type
+from agent_framework import FileCheckpointStorage, Message, register_checkpoint_type
 
 from temporal_adapter import maf
 from temporal_adapter.values import Codec, DecodeError, EncodeError
@@ -46,6 +46,25 @@ def test_a_subclass_of_a_declared_class_is_trusted() -> None:
     codec = Codec({"any": samples.Line})
 
     assert through_json(codec, samples.PricedLine(name="a")) == samples.PricedLine(name="a")
+
+
+class Keyed(TypedDict):
+    a: int
+
+
+class Speaks(Protocol):
+    a: int
+
+
+@pytest.mark.parametrize("declared", [Keyed, Speaks])
+def test_a_declared_class_that_answers_no_subclass_checks_harms_no_other(declared: type) -> None:
+    codec = Codec({"declared": declared, "line": samples.Line})
+
+    assert through_json(codec, samples.PricedLine(name="a")) == samples.PricedLine(name="a")
+    with pytest.raises(EncodeError, match=UNKNOWN):
+        codec.encode(samples.Unknown())
+    with pytest.raises(DecodeError, match=UNKNOWN):
+        codec.decode({"$": "object", "type": UNKNOWN, "fields": {}})
 
 
 @pytest.mark.parametrize("base", [object, Exception, str, pydantic.BaseModel])
@@ -164,6 +183,50 @@ def test_a_pickle_reaches_nothing_that_is_not_trusted(codec: Codec, function: An
 
     with pytest.raises(DecodeError):
         codec.decode({"$": "pickle", "type": "tests.unit.values.samples:Reduced", "data": gadget})
+
+
+def instructions(target: bytes, state: dict[str, Any]) -> str:
+    """Return a pickle that sets attributes of what a global name leads to, as no pickle of an object does."""
+    dumped = pickle.dumps((None, state), protocol=2)[2:-1]
+    return base64.b64encode(b"\x80\x02c" + target + dumped + b"b.").decode()
+
+
+@pytest.mark.parametrize(
+    "target",
+    [b"tests.unit.values.samples\nReduced\n", b"copyreg\n__newobj__\n", b"decimal\nDecimal\n"],
+)
+def test_a_pickle_changes_no_class_and_no_function(codec: Codec, target: bytes) -> None:
+    data = instructions(target, {"injected": 1})
+
+    with pytest.raises(DecodeError, match="which all the process shares"):
+        codec.decode({"$": "pickle", "type": "tests.unit.values.samples:Reduced", "data": data})
+    assert not hasattr(samples.Reduced, "injected")
+
+
+def test_a_pickle_changes_no_enum_member(codec: Codec) -> None:
+    dumped = pickle.dumps(samples.Colour.RED, protocol=2)[:-1] + pickle.dumps({"_value_": "green"}, protocol=2)[2:-1]
+    data = base64.b64encode(dumped + b"b.").decode()
+
+    with pytest.raises(DecodeError, match="which all the process shares"):
+        codec.decode({"$": "pickle", "type": "tests.unit.values.samples:Reduced", "data": data})
+    assert samples.Colour.RED.value == "red"
+
+
+def test_a_pickle_makes_nothing_of_maf_that_does_something_when_made(codec: Codec, tmp_path: Path) -> None:
+    storage = _Gadget(FileCheckpointStorage, str(tmp_path / "made"))
+    data = base64.b64encode(pickle.dumps(storage)).decode()
+
+    with pytest.raises(DecodeError, match="calls FileCheckpointStorage"):
+        codec.decode({"$": "pickle", "type": "tests.unit.values.samples:Reduced", "data": data})
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_message_within_a_pickle_survives(codec: Codec) -> None:
+    value = samples.Reduced((Message("user", ["hi"]), samples.Colour.RED, ValueError("no"), samples.Note("text")))
+
+    restored = through_json(codec, value)
+
+    assert (restored.a[0].text, restored.a[1], restored.a[3]) == ("hi", samples.Colour.RED, samples.Note("text"))
 
 
 def test_a_pickle_of_another_type_than_it_says_is_refused(codec: Codec) -> None:

@@ -29,7 +29,29 @@ class JsonOption:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class StoreOptions(JsonOption):
+class ProfileOptions(JsonOption):
+    """What a command takes that needs to know the Temporal namespace, or connects to the server."""
+
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default="TEMPORAL_NAMESPACE, else the profile's, else default",
+            help="The Temporal namespace of the runs.",
+        ),
+    ] = None
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default="TEMPORAL_PROFILE, else default",
+            help="A profile of Temporal's configuration file.",
+        ),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StoreOptions(ProfileOptions):
     """What a command takes that reads the checkpoint store."""
 
     checkpoint_store: Annotated[
@@ -40,28 +62,12 @@ class StoreOptions(JsonOption):
             help="The workers' checkpoint store: a path, or a file://, s3://, gs:// or az:// URL.",
         ),
     ] = DEFAULT_CHECKPOINT_STORE
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default="TEMPORAL_NAMESPACE, else the profile's, else default",
-            help="The Temporal namespace of the runs.",
-        ),
-    ] = None
     payload_codec: Annotated[
         str | None,
         typer.Option(
             envvar="TEMPORAL_ADAPTER_PAYLOAD_CODEC",
             metavar="PACKAGE.MODULE:OBJECT",
             help="The payload codec that the workers' client encrypts with, or a function or class that makes it.",
-        ),
-    ] = None
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default="TEMPORAL_PROFILE, else default",
-            help="A profile of Temporal's configuration file, for the namespace.",
         ),
     ] = None
 
@@ -103,13 +109,20 @@ def _spread(function: Command) -> list[inspect.Parameter]:
 
 def _parameters(options: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(options, include_extras=True)
-    fields = sorted(dataclasses.fields(options), key=lambda field: field.name == "as_json")
+    # The most particular come first in the help, `--json` last.
+    fields = sorted(
+        dataclasses.fields(options), key=lambda field: (field.name == "as_json", _is_inherited(options, field))
+    )
     return [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
         )
         for field in fields
     ]
+
+
+def _is_inherited(options: Any, field: dataclasses.Field[Any]) -> bool:
+    return field.name not in inspect.get_annotations(options)
 
 
 def _gathered(function: Command, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ has loaded those types, and as plain JSON where it has not.
 """
 
 from .errors import (
+    InputRefused,
     NoWorker,
     ResponseRefused,
     ResumeRefused,
@@ -28,6 +29,7 @@ __all__ = [
     "DurableSession",
     "DurableWorkflow",
     "FailedExecutor",
+    "InputRefused",
     "NoWorker",
     "ResponseRefused",
     "ResumeRefused",

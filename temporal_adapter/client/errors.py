@@ -40,6 +40,10 @@ class SessionRefused(RuntimeError):
     """A session cannot do now what it is asked for, since it is at work; it is as it was."""
 
 
+class InputRefused(RuntimeError):
+    """No handler takes the input of a session, or it cannot go on from the checkpoint; the session is as it was."""
+
+
 class ResumeRefused(ValueError):
     """A run cannot be resumed; says why, and what to do instead."""
 
@@ -66,7 +70,7 @@ def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> G
     except (RPCError, WorkflowQueryFailedError) as error:
         if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
             if "already completed" in error.message:
-                raise RunClosed(f"The run {workflow_id!r} is closed; it takes no more responses.") from error
+                raise RunClosed(f"The run {workflow_id!r} is closed.") from error
             raise RunNotFound(
                 f"There is no run with workflow id {workflow_id!r}, or it is past its retention. "
                 "`temporal workflow list` shows the runs of the namespace."

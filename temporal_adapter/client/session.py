@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 from agent_framework import WorkflowRunResult
 from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.common import RawValue, WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
 
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.values import Codec, to_plain_json
-from temporal_adapter.wire.names import SESSION_REFUSED
+from temporal_adapter.wire.names import (
+    CHECKPOINT_NOT_FOUND,
+    INPUT_NOT_HANDLED,
+    RESTORE_REFUSED,
+    RUN_REFUSED,
+    SESSION_REFUSED,
+)
 
-from .errors import SessionRefused
+from .errors import InputRefused, SessionRefused
 from .raising import raised_again
 from .reading import EventReader, run_result
 from .run import DurableRun, Kwargs
 
+_REFUSED_INPUT = (INPUT_NOT_HANDLED, RUN_REFUSED, CHECKPOINT_NOT_FOUND, RESTORE_REFUSED)
 _MAFS_CONCURRENT = "Workflow is already running. Concurrent executions are not allowed."
 
 
@@ -78,6 +86,7 @@ class DurableSession:
             ValueError: At once: the parameters do not go together.
             RuntimeError: At once: a `run` of this object is under way.
             SessionRefused: The session is at work for another caller.
+            InputRefused: No handler takes the input, or the session cannot go on from the checkpoint; says why.
             ResponseRefused: A response is refused; says why.
             Exception: What an executor raised, as `DurableRun.result`.
         """
@@ -100,7 +109,9 @@ class DurableSession:
 
     async def _turn(self, given: wire.SessionInput) -> WorkflowRunResult:
         try:
-            turn = wire.load(wire.Turn, await self._update("run", ordered_json(wire.dump(given))))
+            with self._refusals():
+                answer = await self.durable_run.unless_stuck(self._start_and_run(ordered_json(wire.dump(given))))
+            turn = wire.load(wire.Turn, answer)
             events = await self.durable_run.events_between(turn.first, turn.next)
         finally:
             self._active = False
@@ -114,6 +125,7 @@ class DurableSession:
 
         Raises:
             SessionRefused: The session is at work: nothing is changed.
+            RunNotFound: It was never opened, or is closed.
         """
         await self._update("reset")
 
@@ -122,10 +134,17 @@ class DurableSession:
 
         Raises:
             SessionRefused: The session is at work: it stays open.
+            RunNotFound: It was never opened, or is closed.
         """
         await self._update("close")
 
-    async def _update(self, name: str, *args: Any) -> Any:
+    async def _update(self, name: str) -> None:
+        with self._refusals():
+            # The SDK's overloads leave this one partly untyped.
+            await self.durable_run.unless_stuck(cast("Any", self.durable_run.handle).execute_update(name))
+
+    async def _start_and_run(self, given: RawValue) -> Any:
+        """Send the update `run`, and open the session if it is not."""
         options = wire.StartOptions(encoding="tagged", session=True)
         start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
             self._name,
@@ -135,15 +154,21 @@ class DurableSession:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             static_summary="session",
         )
+        client = cast("Any", self._client)  # likewise
+        return await client.execute_update_with_start_workflow("run", given, start_workflow_operation=start)
+
+    @contextmanager
+    def _refusals(self) -> Generator[None, None, None]:
+        """Turn what an update failed with into what went wrong."""
         try:
             with self.durable_run.explained():
-                # The SDK's overloads leave this one partly untyped.
-                update = cast("Any", self._client).execute_update_with_start_workflow
-                return await self.durable_run.unless_stuck(update(name, args=args, start_workflow_operation=start))
+                yield
         except WorkflowUpdateFailedError as error:
             cause = error.cause
             if isinstance(cause, ApplicationError) and cause.type == SESSION_REFUSED:
                 raise SessionRefused(cause.message) from error
+            if isinstance(cause, ApplicationError) and cause.type in _REFUSED_INPUT:
+                raise InputRefused(cause.message) from error
             raised = raised_again(cause)
             if raised is None:
                 raise

@@ -106,6 +106,8 @@ class Engine:
             waiting = ", ".join(map(repr, self._root.requests))
             self.journal.warn(f"An input came while requests wait for a response: {waiting}. They go on waiting.")
         self.journal.begin()
+        own = self._options  # hold for all inputs
+        options = wire.replace(options, session=own.session, stream=own.stream, on_failure=own.on_failure)
         further = self._seeded and options.restore is None
         mirrored = further and not self.lineage.unmirrored
         return wire.SeedInput(
@@ -121,9 +123,10 @@ class Engine:
         restore = options.restore
         if restore is None:
             return self._recorder.promise("entry", 0)
-        if restore.verb == "fork" or restore.responses:
-            header = self._recorder.promise("fork" if restore.verb == "fork" else "response", 0)
-            return self._recorder.promise_after(restore.checkpoint_id, header)
+        if restore.verb == "fork":
+            return self._recorder.promise_after(restore.checkpoint_id, "fork", _of_fork(restore))
+        if restore.responses:
+            return self._recorder.promise_after(restore.checkpoint_id, "response")
         return None
 
     def reset(self) -> None:
@@ -564,6 +567,17 @@ class Engine:
                 return
             result = self.journal.result(self._root.iteration, self.lineage.head or "")
             self._decisions.append(Finish(result) if self._failure is None else Fail(self._failure))
+
+
+def _of_fork(restore: wire.Restore) -> dict[str, Any]:
+    """Return what the metadata of a fork's first checkpoint says of it."""
+    told = {
+        "forked_from": restore.checkpoint_id,
+        "responses": list(restore.responses),
+        "state": [*restore.state, *restore.deleted_state],
+        "reason": restore.reason,
+    }
+    return {key: value for key, value in told.items() if value}
 
 
 def _without_gifts(restore: wire.Restore | None) -> wire.Restore | None:

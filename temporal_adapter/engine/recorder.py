@@ -70,10 +70,13 @@ class Recorder:
         self._promised = self._promised or self._header(kind, iteration, stamp)
         return self._promised
 
-    def promise_after(self, parent: str, header: wire.CheckpointHeader) -> wire.CheckpointHeader:
-        """Return a promised header as that of a checkpoint which follows another than the head."""
-        self._promised = wire.replace(header, previous_checkpoint_id=parent)
-        return self._promised
+    def promise_after(
+        self, parent: str, kind: wire.CheckpointKind, metadata: dict[str, Any] | None = None
+    ) -> wire.CheckpointHeader:
+        """Return the header of the next checkpoint, which follows another than the head, at the same iteration."""
+        header = wire.replace(self._header(kind, 0, None), previous_checkpoint_id=parent, metadata=metadata or {})
+        self._promised = header
+        return header
 
     def take(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
         """Return the header that was promised, or else a new one."""

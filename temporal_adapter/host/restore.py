@@ -16,16 +16,11 @@ from temporal_adapter.payload import Reader, Writer
 from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.store import CorruptObject, MissingObject
 from temporal_adapter.values import DecodeError, EncodeError
+from temporal_adapter.wire.names import CHECKPOINT_NOT_FOUND, RESTORE_REFUSED
 
 from . import mirror
 from .context import Host, Stores, now
 from .respond import judge
-
-CHECKPOINT_NOT_FOUND = "CheckpointNotFound"
-"""Error type of a run that was to begin at a checkpoint which the store does not have, or not whole."""
-
-RESTORE_REFUSED = "RestoreRefused"
-"""Error type of a run that cannot begin at its checkpoint: another graph, or what a fork is given does not fit."""
 
 _Given = Mapping[str, wire.RoutedMessage]
 
@@ -51,7 +46,8 @@ async def restore(host: Host, data: wire.SeedInput, wanted: wire.Restore, run: w
         await stores.checkpoints.put_run(run)
         commit: wire.CommitOutcome | None = None
         if data.header is not None:
-            record = _record(_header(data.header, manifest, wanted, given), base, messages, given, state)
+            header = wire.replace(data.header, iteration=manifest.header.iteration)
+            record = _record(header, base, messages, given, state)
             commit = await mirror.write(stores, graph.description(), [record], mirror.own_rank())
         return wire.SeedResult(
             graph=graph.description(),
@@ -160,28 +156,13 @@ async def _edits(
             raise _error(RESTORE_REFUSED, f"The state {key!r} of the fork cannot be set: {error}") from error
     for key in wanted.deleted_state:
         if key not in manifest.state:
-            known = ", ".join(map(repr, manifest.state)) or "none"
+            known = ", ".join(repr(one) for one in manifest.state if not one.startswith("_")) or "none"
             raise _error(
                 RESTORE_REFUSED,
                 f"Checkpoint {wanted.checkpoint_id!r} has no state {key!r} to delete. There is: {known}.",
             )
         edits[key] = None
     return edits
-
-
-def _header(
-    header: wire.CheckpointHeader, manifest: wire.Manifest, wanted: wire.Restore, given: _Given
-) -> wire.CheckpointHeader:
-    header = wire.replace(header, iteration=manifest.header.iteration)
-    if header.kind != "fork":
-        return header
-    record: dict[str, Any] = {
-        "forked_from": wanted.checkpoint_id,
-        "responses": list(given),
-        "state": [*wanted.state, *wanted.deleted_state],
-        "reason": wanted.reason,
-    }
-    return wire.replace(header, metadata={key: value for key, value in record.items() if value})
 
 
 def _record(

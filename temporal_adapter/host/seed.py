@@ -17,18 +17,12 @@ from temporal_adapter.nesting import Called, called
 from temporal_adapter.payload import Writer
 from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.values import CoercionError, DecodeError, coerce_json
-from temporal_adapter.wire.names import path_text
+from temporal_adapter.wire.names import INPUT_NOT_HANDLED, RUN_REFUSED, path_text
 
 from . import mirror
 from .context import Host, Stores, now
 from .nested import own_state
 from .restore import restore
-
-INPUT_NOT_HANDLED = "InputNotHandled"
-"""Error type of a run whose input no handler of the start executor accepts."""
-
-RUN_REFUSED = "RunRefused"
-"""Error type of a run whose arguments MAF's `Workflow.run` refuses."""
 
 
 async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:

@@ -4,6 +4,7 @@ Temporal's history is the log, the blob store holds the snapshots; either can be
 follows from its history alone, by replaying it. MAF and the user's code take no part in any of this.
 """
 
+from .adopting import adopt
 from .expected import Checkpoint, Expected, Stowed, Unknown, expected
 from .observing import NotReplayable
 from .rebuilding import rebuild
@@ -25,6 +26,7 @@ __all__ = [
     "Stowed",
     "Unknown",
     "Verified",
+    "adopt",
     "expected",
     "rebuild",
     "verify",

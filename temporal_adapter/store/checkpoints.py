@@ -27,7 +27,7 @@ from .blobs import BlobStore
 from .bounded import bounded_map
 from .cache import ByteCache
 from .errors import CorruptObject, MissingObject, StoreError
-from .forms import Form, Laid, form_of, header_of, laid_over, manifest_of
+from .forms import Form, Forms, Laid, header_of
 from .index import Index
 from .pruning import Clock, check_not_pruned, present
 from .records import Records
@@ -39,6 +39,7 @@ CACHE_BYTES = 32 * 1024 * 1024
 """Bytes of manifests, and again of pages, that a store keeps in memory unless told otherwise."""
 
 _SMALL = 4096  # bytes of a manifest whose run carries its snapshot whole, and so never reads it back
+_OBJECTS_TO_BYTES = 8  # roughly: of memory that entries take as objects, to that as JSON
 _LOADS_AT_ONCE = 8  # checkpoints; each may read many pages
 
 
@@ -62,7 +63,8 @@ class CheckpointStore:
         self._namespace = namespace
         self._clock = clock
         self._cache = ByteCache(cache_bytes)
-        self._pages = ValueStore(blobs, namespace, cache_bytes=cache_bytes, clock=clock)
+        pages = ValueStore(blobs, namespace, cache_bytes=cache_bytes, clock=clock)
+        self._forms = Forms(pages, cache_bytes=cache_bytes // _OBJECTS_TO_BYTES)
         self._records = Records(blobs)
         self._index = Index(blobs, namespace)
         self._runs = Runs(blobs, namespace)
@@ -91,7 +93,7 @@ class CheckpointStore:
         name = names.manifest_object(self._namespace, checkpoint_id, rank)
         head = _head(record, graph, workflow_id, run_id)
         base_form, entries = await self._laid_over_base(record)
-        form = await form_of(self._pages, head, entries)
+        form = await self._forms.form_of(head, entries)
         data = seal(wire.dump(form))
         created, _ = await asyncio.gather(self._blobs.put_new(name, data), self._index.write(head))
         if not created:
@@ -242,10 +244,10 @@ class CheckpointStore:
     async def _laid_over_base(self, record: wire.CheckpointRecord) -> tuple[Form | None, Laid | wire.SnapshotEntries]:
         base, changes = record.snapshot.base, record.snapshot.changes
         if base is None:
-            return None, await laid_over(self._pages, None, changes)
+            return None, await self._forms.laid_over(None, changes)
         try:
             form = await self._form_of_base(base)
-            return form, await laid_over(self._pages, form, changes)
+            return form, await self._forms.laid_over(form, changes)
         except StoreError as error:
             raise type(error)(
                 f"Checkpoint {record.header.checkpoint_id!r} cannot be written, because the checkpoint "
@@ -273,7 +275,7 @@ class CheckpointStore:
 
     async def _complete(self, form: Form) -> wire.Manifest:
         try:
-            return await manifest_of(self._pages, form)
+            return await self._forms.manifest_of(form)
         except StoreError as error:
             raise type(error)(f"{_whose(header_of(form).header.checkpoint_id)} cannot be read: {error}") from error
 

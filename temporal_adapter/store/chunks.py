@@ -17,9 +17,14 @@ WHOLE_UP_TO = 64 * 1024
 SMALLEST = 8 * 1024
 LARGEST = 24 * 1024
 
-# The first kind that a stretch of text has. Between objects, between strings of a list or fields, between words.
-_BOUNDARIES = (re.compile(rb"\},(?=\{)"), re.compile(rb",(?=\")"), re.compile(rb"\\n| "))
-_LOOK_BACK = 1024  # bytes: JSON objects of a kind end alike, so a short checksum would not tell them apart
+# The first kind that a stretch of text has: between objects, between strings of a list or fields, between words. With
+# each, the bytes that its checksum is of: objects of a kind end alike, so theirs must reach back into what differs.
+_BOUNDARIES = (
+    (re.compile(rb"\},(?=\{)"), 1024),
+    (re.compile(rb",(?=\")"), 64),
+    (re.compile(rb"\\n|[.,:;!?] "), 64),
+    (re.compile(rb" "), 64),
+)
 
 
 def cut(text: bytes) -> list[bytes]:
@@ -35,8 +40,8 @@ def cut(text: bytes) -> list[bytes]:
 
 
 def _end(text: bytes, low: int, high: int) -> int:
-    for boundary in _BOUNDARIES:
+    for boundary, reach in _BOUNDARIES:
         ends = [match.end() for match in boundary.finditer(text, low, high)]
         if ends:
-            return min(ends, key=lambda end: crc32(text[end - _LOOK_BACK : end]))
+            return min(ends, key=lambda end: crc32(text[end - reach : end]))
     return high

@@ -95,12 +95,13 @@ class Contents:
             self._safe.drop(name)
 
     async def _renew(self, name: str, data: bytes) -> None:
+        modified = None
         if self._whole.has(name) or await self._holds(name, data):
             modified = await self._blobs.last_modified(name)
-            if modified is not None and self._clock() - modified < RENEWED_AFTER:
-                return
-        await self._blobs.put(name, data)  # old; or cut short by a power loss, or damaged: made whole again
-        await check_not_pruned(self._blobs, self._namespace, self._clock())
+        if modified is None or self._clock() - modified >= RENEWED_AFTER:
+            await self._blobs.put(name, data)  # old; or cut short by a power loss, or damaged: made whole again
+            modified = None
+        await check_not_pruned(self._blobs, self._namespace, self._clock(), written=modified)
 
     async def _holds(self, name: str, data: bytes) -> bool:
         try:

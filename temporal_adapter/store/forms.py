@@ -11,6 +11,8 @@ Pages and lists are values, read and written through a `ValueStore`. Manifests t
 from __future__ import annotations
 
 import json
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 from math import isqrt
 from typing import TypeVar
@@ -36,6 +38,7 @@ WHOLE_UP_TO = 8 * 1024
 _SMALLEST_FOLD = 4 * 1024
 _FOLD_FACTOR = 4
 _LARGEST_INLINE_OUTLINE = 1024
+_NONE = wire.Changes()
 
 
 @dataclass(frozen=True)
@@ -53,87 +56,133 @@ def header_of(form: Form) -> wire.Manifest:
     return form.manifest if isinstance(form, PagedManifest) else form
 
 
-async def laid_over(values: ValueStore, base: Form | None, changes: wire.Changes) -> Laid | wire.SnapshotEntries:
-    """Return the entries that result from changes to a checkpoint; as changes still, where that is cheaper.
-
-    Raises:
-        StoreError: The pages of the base are needed and cannot be read.
-    """
-    if not isinstance(base, PagedManifest):
-        return overlay(base or wire.SnapshotEntries(), changes)
-    removed, changed = composed(base.removed or wire.Changes(), base.changed or wire.Changes(), changes)
-    size = sum(len(wire.to_bytes(wire.dump(one))) for one in (removed, changed))
-    if size <= max(_SMALLEST_FOLD, _FOLD_FACTOR * isqrt(base.size)):
-        return Laid(base.pages, base.size, removed, changed)
-    return overlay(overlay(await _paged_entries(values, base), removed), changed)
-
-
-async def form_of(values: ValueStore, head: wire.Manifest, entries: Laid | wire.SnapshotEntries) -> Form:
-    """Return the form in which to store a checkpoint, once its pages are in the store.
+class Forms:
+    """Turns checkpoints into the form in which they are stored, and back.
 
     Args:
         values: Where pages go.
-        head: The checkpoint without entries.
-        entries: Its entries.
-
-    Raises:
-        StoreError: They cannot be written.
+        cache_bytes: JSON bytes of the entries to keep at hand, for a worker that goes on from its own checkpoint.
     """
-    if isinstance(entries, wire.SnapshotEntries):
-        if len(wire.to_bytes(wire.dump(entries))) <= WHOLE_UP_TO:
-            return _complete(head, entries)
-        pages = pages_of(entries)
-        listed = PageList(pages=await bounded_map(values.put_text, pages))
-        listed_at = await values.put(wire.dump(listed))  # after them, so that nobody finds a list without its pages
-        entries = Laid(listed_at, sum(map(len, pages)), wire.Changes(), wire.Changes())
-    outline = wire.dump(GraphOutline(executor_ids=head.executor_ids, outlines=head.outlines))
-    graph = None
-    if len(wire.to_bytes(outline)) > _LARGEST_INLINE_OUTLINE:
-        graph = await values.put(outline)
-        head = wire.replace(head, executor_ids=[], outlines={})
-    return PagedManifest(
-        manifest=head,
-        pages=entries.pages,
-        size=entries.size,
-        removed=_unless_empty(entries.removed),
-        changed=_unless_empty(entries.changed),
-        graph=graph,
-    )
+
+    def __init__(self, values: ValueStore, *, cache_bytes: int) -> None:
+        self._values = values
+        self._entries = _EntriesCache(cache_bytes)
+
+    async def laid_over(self, base: Form | None, changes: wire.Changes) -> Laid | wire.SnapshotEntries:
+        """Return the entries that result from changes to a checkpoint; as changes still, where that is cheaper.
+
+        Raises:
+            StoreError: The pages of the base are needed and cannot be read.
+        """
+        if not isinstance(base, PagedManifest):
+            return overlay(base or wire.SnapshotEntries(), changes)
+        removed, changed = composed(base.removed or _NONE, base.changed or _NONE, changes)
+        size = sum(len(wire.to_bytes(wire.dump(one))) for one in (removed, changed))
+        if size <= max(_SMALLEST_FOLD, _FOLD_FACTOR * isqrt(base.size)):
+            return Laid(base.pages, base.size, removed, changed)
+        return overlay(overlay(await self._paged(base), removed), changed)
+
+    async def form_of(self, head: wire.Manifest, entries: Laid | wire.SnapshotEntries) -> Form:
+        """Return the form in which to store a checkpoint, once its pages are in the store.
+
+        Args:
+            head: The checkpoint without entries.
+            entries: Its entries.
+
+        Raises:
+            StoreError: The pages cannot be written.
+        """
+        if isinstance(entries, wire.SnapshotEntries):
+            if len(wire.to_bytes(wire.dump(entries))) <= WHOLE_UP_TO:
+                return _complete(head, entries)
+            entries = await self._in_pages(entries)
+        outline = wire.dump(GraphOutline(executor_ids=head.executor_ids, outlines=head.outlines))
+        graph = None
+        if len(wire.to_bytes(outline)) > _LARGEST_INLINE_OUTLINE:
+            graph = await self._values.put(outline)
+            head = wire.replace(head, executor_ids=[], outlines={})
+        return PagedManifest(
+            manifest=head,
+            pages=entries.pages,
+            size=entries.size,
+            removed=None if entries.removed == _NONE else entries.removed,
+            changed=None if entries.changed == _NONE else entries.changed,
+            graph=graph,
+        )
+
+    async def manifest_of(self, form: Form) -> wire.Manifest:
+        """Return the complete checkpoint that is stored in a form.
+
+        Raises:
+            StoreError: Its pages cannot be read.
+        """
+        if isinstance(form, wire.Manifest):
+            return form
+        head = form.manifest
+        if form.graph is not None:
+            outline = await self._shape(GraphOutline, form.graph)
+            head = wire.replace(head, executor_ids=outline.executor_ids, outlines=outline.outlines)
+        entries = overlay(await self._paged(form), form.removed or _NONE)  # never the cached one itself
+        return _complete(head, overlay(entries, form.changed or _NONE))
+
+    async def pages_of(self, form: PagedManifest) -> list[str]:
+        """Return the digests of a checkpoint's pages.
+
+        Raises:
+            StoreError: The list of them cannot be read.
+        """
+        return (await self._shape(PageList, form.pages)).pages
+
+    async def _in_pages(self, entries: wire.SnapshotEntries) -> Laid:
+        texts = pages_of(entries)
+        listed = PageList(pages=await bounded_map(self._values.put_text, texts))
+        digest = await self._values.put(wire.dump(listed))  # after them, so that nobody finds a list without its pages
+        size = sum(map(len, texts))
+        self._entries.put(digest, entries, size)
+        return Laid(digest, size, _NONE, _NONE)
+
+    async def _paged(self, form: PagedManifest) -> wire.SnapshotEntries:
+        entries = self._entries.get(form.pages)
+        if entries is None:
+            texts = await bounded_map(self._values.get_text, await self.pages_of(form))
+            try:
+                entries = snapshot_of(texts)
+            except ValueError as error:
+                raise CorruptObject(f"The pages in the list {form.pages} are no pages: {error}") from error
+            self._entries.put(form.pages, entries, form.size)
+        return entries
+
+    async def _shape(self, shape: type[ShapeT], digest: str) -> ShapeT:
+        try:
+            return wire.load(shape, json.loads(await self._values.get_text(digest)))
+        except wire.WireError as error:
+            raise StoreError(f"The value {digest}: {error}") from error
 
 
-async def manifest_of(values: ValueStore, form: Form) -> wire.Manifest:
-    """Return the complete checkpoint that is stored in a form.
+class _EntriesCache:
+    """The entries in pages, by the digest of the list. Least recently used ones go first."""
 
-    Raises:
-        StoreError: Its pages cannot be read.
-    """
-    if isinstance(form, wire.Manifest):
-        return form
-    head = form.manifest
-    if form.graph is not None:
-        outline = await _shape(values, GraphOutline, form.graph)
-        head = wire.replace(head, executor_ids=outline.executor_ids, outlines=outline.outlines)
-    entries = await _paged_entries(values, form)
-    for changes in (form.removed, form.changed):
-        if changes is not None:
-            entries = overlay(entries, changes)
-    return _complete(head, entries)
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._entries: OrderedDict[str, tuple[wire.SnapshotEntries, int]] = OrderedDict()
+        self._lock = threading.Lock()
 
+    def get(self, digest: str) -> wire.SnapshotEntries | None:
+        with self._lock:
+            found = self._entries.get(digest)
+            if found is None:
+                return None
+            self._entries.move_to_end(digest)
+            return found[0]
 
-async def _paged_entries(values: ValueStore, form: PagedManifest) -> wire.SnapshotEntries:
-    listed = await _shape(values, PageList, form.pages)
-    texts = await bounded_map(values.get_text, listed.pages)
-    try:
-        return snapshot_of(texts)
-    except ValueError as error:
-        raise CorruptObject(f"The pages in the list {form.pages} are no pages: {error}") from error
-
-
-async def _shape(values: ValueStore, shape: type[ShapeT], digest: str) -> ShapeT:
-    try:
-        return wire.load(shape, json.loads(await values.get_text(digest)))
-    except wire.WireError as error:
-        raise StoreError(f"The value {digest}: {error}") from error
+    def put(self, digest: str, entries: wire.SnapshotEntries, size: int) -> None:
+        with self._lock:
+            self._size += size - self._entries.pop(digest, (entries, 0))[1]
+            self._entries[digest] = (entries, size)
+            while self._size > self._limit:
+                _, (_, dropped) = self._entries.popitem(last=False)
+                self._size -= dropped
 
 
 def _complete(head: wire.Manifest, entries: wire.SnapshotEntries) -> wire.Manifest:
@@ -146,7 +195,3 @@ def _complete(head: wire.Manifest, entries: wire.SnapshotEntries) -> wire.Manife
         requests=entries.requests,
         children=entries.children,
     )
-
-
-def _unless_empty(changes: wire.Changes) -> wire.Changes | None:
-    return None if changes == wire.Changes() else changes

@@ -5,9 +5,10 @@ equal values are one object. They need no lock, because each keeps to its half o
 
 - A prune first puts a mark, `<namespace>/pruning`, and renews it every few minutes; it lists only after that, and it
   deletes no value that was written within `KEPT_FOR`.
-- A writer that finds its value in the store already, older than `RENEWED_AFTER`, writes it again, and *then* looks for
-  the mark. None there: whatever prune comes next sees a young value. A fresh one: the prune may have listed before the
-  value was young, so the writer reports trouble, and its workflow tries again later.
+- A writer that finds its value in the store already writes it again when it is older than `RENEWED_AFTER`, and *then*
+  looks for the mark. None there: whatever prune comes next sees a young value. A fresh one: the prune may have listed
+  before the value was renewed, by this writer or by another, so unless the value is older than the prune, the writer
+  reports trouble, and its workflow tries again later.
 - A writer trusts its memory that a value is there for `TRUSTED_FOR`, so a value it refers to is at most `RENEWED_AFTER`
   and `TRUSTED_FOR` old, well within `KEPT_FOR`.
 """
@@ -36,14 +37,15 @@ TRUSTED_FOR = timedelta(hours=6)
 MARK_FRESH_FOR = timedelta(minutes=10)
 """Age beyond which a mark is one that a prune left behind when it was killed."""
 
-_RETRY = "The value store is being pruned, try again"
+_CLOCKS_DIFFER_BY = timedelta(minutes=10)
 
 Clock = Callable[[], datetime]
 """Tells the time, with a time zone."""
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    at: str
+    since: str  # when the prune began
+    at: str  # when it renewed the mark
 
 
 def present() -> datetime:
@@ -51,13 +53,19 @@ def present() -> datetime:
     return datetime.now(timezone.utc)
 
 
-async def announce(blobs: BlobStore, namespace: str, at: datetime) -> None:
+async def announce(blobs: BlobStore, namespace: str, *, since: datetime, at: datetime) -> None:
     """Put the mark, or renew it.
+
+    Args:
+        blobs: The store that is pruned.
+        namespace: The namespace that is pruned.
+        since: When this prune began.
+        at: The present time.
 
     Raises:
         StoreError: The store cannot be written.
     """
-    await Records(blobs).write(names.pruning_object(namespace), _Mark(at.isoformat()))
+    await Records(blobs).write(names.pruning_object(namespace), _Mark(since.isoformat(), at.isoformat()))
 
 
 async def withdraw(blobs: BlobStore, namespace: str) -> None:
@@ -69,18 +77,29 @@ async def withdraw(blobs: BlobStore, namespace: str) -> None:
     await blobs.delete(names.pruning_object(namespace))
 
 
-async def check_not_pruned(blobs: BlobStore, namespace: str, now: datetime) -> None:
-    """Check that no prune is at work. Comes after what must be safe from it was written.
+async def check_not_pruned(blobs: BlobStore, namespace: str, now: datetime, *, written: datetime | None = None) -> None:
+    """Check that no prune is at work. Comes after what must be safe from it was found or written.
+
+    Args:
+        blobs: The store.
+        namespace: The namespace.
+        now: The present time.
+        written: When it was written, if it was young then: a prune that began after that leaves it alone.
 
     Raises:
         StoreError: One is; or the store cannot be read, or the mark is damaged.
     """
     name = names.pruning_object(namespace)
     try:
-        at = datetime.fromisoformat((await Records(blobs).read(_Mark, name, "The mark of a prune")).at)
+        mark = await Records(blobs).read(_Mark, name, "The mark of a prune")
     except MissingObject:
         return
     except CorruptObject as error:
         raise CorruptObject(f"{error} Delete the object when no prune is at work.") from error
+    since, at = datetime.fromisoformat(mark.since), datetime.fromisoformat(mark.at)
+    if written is not None and written < since - _CLOCKS_DIFFER_BY:
+        return
     if abs(now - at) < MARK_FRESH_FOR:  # clocks differ, so a mark may seem to be of the future
-        raise StoreError(f"{_RETRY}: {name} in the blob store {blobs.url} is of {at.isoformat()}.")
+        raise StoreError(
+            f"The blob store {blobs.url} is being pruned, try again: {name} was renewed at {at.isoformat()}."
+        )

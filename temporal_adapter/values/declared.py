@@ -140,7 +140,7 @@ def _collect(expression: Any, found: dict[str, type]) -> None:
 
 
 def _is_foreign(cls: type) -> bool:
-    """Whether the annotations of a class lead to nothing that is to be declared: it is Python's, Pydantic's or MAF's."""
+    """Whether the annotations of a class lead to nothing that is to be declared: it is Python's, Pydantic's, MAF's."""
     module = module_name(cls)
     package = module.partition(".")[0]
     return is_maf_module(module) or package in _FOREIGN_PACKAGES

@@ -6,6 +6,7 @@ no class of MAF's own, since some of those do things when they are made, and it 
 
 from __future__ import annotations
 
+import builtins
 import collections
 import copyreg
 import datetime
@@ -72,6 +73,9 @@ class _Unpickler(_Base):
         if safe is not None:
             return safe
         if module_name == "builtins":
+            error = vars(builtins).get(global_name)
+            if isinstance(error, type) and issubclass(error, BaseException):
+                return error
             raise DecodeError(f"a pickle names {global_name}, which is not among the classes that may be in one.")
         return self._resolve(f"{module_name}:{global_name}")
 

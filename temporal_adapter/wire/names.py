@@ -29,6 +29,18 @@ RETRY_REFUSED = "RetryRefused"
 SESSION_REFUSED = "SessionRefused"
 """Error type of a session's update `run`, `reset` or `close` that cannot be taken now, or not so."""
 
+INPUT_NOT_HANDLED = "InputNotHandled"
+"""Error type of a run whose input no handler of the start executor accepts."""
+
+RUN_REFUSED = "RunRefused"
+"""Error type of a run whose arguments MAF's `Workflow.run` refuses."""
+
+CHECKPOINT_NOT_FOUND = "CheckpointNotFound"
+"""Error type of a run that was to begin at a checkpoint which the store does not have, or not whole."""
+
+RESTORE_REFUSED = "RestoreRefused"
+"""Error type of a run that cannot begin at its checkpoint: another graph, or what a fork is given does not fit."""
+
 NOT_REGISTERED = "is not registered on this worker"
 """What Temporal's SDK says of a workflow or activity type that a worker does not have."""
 

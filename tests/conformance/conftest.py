@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from agent_framework import CheckpointStorage, FileCheckpointStorage, InMemoryCheckpointStorage, Workflow
 
-from temporal_adapter import BlobCheckpointStorage
+from temporal_adapter import BlobCheckpointStorage, BlobStore
 from temporal_adapter.values import type_name
 from tests.conformance.samples import STORED, nothing
 from tests.support.graphs import Order, Question
@@ -24,9 +24,11 @@ class Subject:
 
     Attributes:
         open: Opens a storage there, for checkpoints of a workflow. All that are opened share what is there.
+        pickles: Whether it keeps what pickling keeps, and no more.
     """
 
     open: Callable[[Callable[[], Workflow]], CheckpointStorage]
+    pickles: bool = False
 
 
 @pytest.fixture(params=[*THEIRS, *KINDS])
@@ -36,7 +38,7 @@ def subject(request: pytest.FixtureRequest) -> Subject:
         return Subject(lambda _: memory)
     if request.param == "MAF's files":
         path, allowed = request.getfixturevalue("tmp_path"), [type_name(cls) for cls in TYPES]
-        return Subject(lambda _: FileCheckpointStorage(path, allowed_checkpoint_types=allowed))
+        return Subject(lambda _: FileCheckpointStorage(path, allowed_checkpoint_types=allowed), pickles=True)
     place = new_place(request.param, request)
     return Subject(lambda build: BlobCheckpointStorage(place.open(), workflow=build, types=STORED))
 
@@ -45,3 +47,9 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 def storage(subject: Subject) -> CheckpointStorage:
     """A storage for checkpoints that a test makes by hand."""
     return subject.open(nothing)
+
+
+@pytest.fixture(params=["local", "memory"])
+def blobs(request: pytest.FixtureRequest) -> BlobStore:
+    """A blob store, for what only ours promises and no service has a part in."""
+    return new_place(request.param, request).open()

@@ -106,7 +106,7 @@ async def test_saving_the_same_checkpoint_again_changes_nothing(storage: Checkpo
 
 
 async def test_checkpoints_that_are_saved_at_once_are_all_there(storage: CheckpointStorage) -> None:
-    saved = lineage_of(60)
+    saved = lineage_of(40)
 
     await asyncio.gather(*map(storage.save, saved))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from agent_framework import (
     Executor,
@@ -102,7 +104,7 @@ def reporting_at_length(size: int) -> Callable[[], Workflow]:
 
 
 def filling_child(rounds: int) -> Callable[[], Workflow]:
-    """Return a factory of a graph whose sub-workflow changes so much in one superstep that it is stowed; then it asks."""
+    """Return a factory of a graph whose sub-workflow changes so much at once that it is stowed; then it asks."""
 
     def build() -> Workflow:
         @executor(id="fill")
@@ -133,3 +135,37 @@ class AskText(Executor):
     @response_handler
     async def answered(self, question: str, ok: bool, ctx: WorkflowContext[str]) -> None:
         await ctx.send_message(f"{question}: {ok}")
+
+
+class LateStore(BlobStore):
+    """Memory where one writer's object arrives late: when the test says so, whatever became of the writer by then."""
+
+    def __init__(self) -> None:
+        super().__init__("memory://")
+        self.waiting = asyncio.Event()
+        self._part, self._times = "", 0
+        self._let = asyncio.Event()
+        self._late: asyncio.Task[bool] | None = None
+
+    def delays(self, part: str, nth: int) -> None:
+        """Hold back the n-th object from now on that has this part in its name."""
+        self._part, self._times = part, nth
+
+    async def arrives(self) -> None:
+        """Let the late object arrive."""
+        assert self._late is not None
+        self._let.set()
+        await self._late
+
+    async def _write(self, name: str, data: bytes, mode: Any) -> bool:
+        if self._part and self._part in name:
+            self._times -= 1
+            if self._times == 0:
+                self._late = asyncio.ensure_future(self._later(name, data, mode))
+                self.waiting.set()
+                return await asyncio.shield(self._late)
+        return await super()._write(name, data, mode)
+
+    async def _later(self, name: str, data: bytes, mode: Any) -> bool:
+        await self._let.wait()
+        return await super()._write(name, data, mode)

@@ -36,6 +36,9 @@ from .azurite import azurite_command
 
 KINDS = ["local", "memory", "s3", "azure"]
 
+S3_PAGE = 100
+"""Objects in a page of a listing: a thousand on Amazon's service, which takes long to fill."""
+
 _BUCKET = "checkpoints"
 _START_SECONDS = 60.0
 _LISTENS_ON = re.compile(r"(http://127\.0\.0\.1:[1-9]\d*)")
@@ -96,8 +99,9 @@ def new_place(kind: str, request: pytest.FixtureRequest) -> Place:
 
 @contextmanager
 def s3_service() -> Iterator[Service]:
-    """An S3 API with one bucket, which takes any credentials (see `only_known_keys`)."""
-    with _server([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]) as endpoint:
+    """An S3 API with one bucket, which takes any credentials (see `only_known_keys`) and lists `S3_PAGE` at a time."""
+    settings = {"MOTO_S3_DEFAULT_MAX_KEYS": str(S3_PAGE)}
+    with _server([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"], settings) as endpoint:
         _call("PUT", f"{endpoint}/{_BUCKET}")
         environment = {
             "AWS_ACCESS_KEY_ID": "test-key",
@@ -154,14 +158,21 @@ def _make_container(endpoint: str) -> None:
 
 
 @contextmanager
-def _server(command: Sequence[str]) -> Iterator[str]:
+def _server(command: Sequence[str], settings: Mapping[str, str] | None = None) -> Iterator[str]:
     """A server that chooses its port and prints its address, for as long as the block is open; yields the address.
 
     It is killed at the end, and on Linux also when this process ends in any other way.
     """
     bound = [sys.executable, "-I", "-S", exec_with_parent.__file__, str(os.getpid()), *command]
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(bound, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            bound,
+            env={**os.environ, **(settings or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
         try:
             yield _address(process, log)
         finally:

@@ -21,10 +21,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire", "maf", "converter", "process", "connection", "idempotency"),
     ("store", "engine", "failures", "values", "activity_errors", "stream_log", "initial_input"),
     ("attributes", "routing", "payload", "definitions", "nesting", "pristine", "answers"),
-    ("pool", "maf_checkpoint"),
+    ("pool", "maf_checkpoint", "loading"),
     ("workflow", "host", "checkpoints"),
     ("client", "plugin", "recovery"),
-    ("testing",),
+    ("testing", "cli"),
     ("__init__",),
 )
 LAYER_OF = {name: level for level, names in enumerate(LAYERS) for name in names}

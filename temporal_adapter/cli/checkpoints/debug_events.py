@@ -88,6 +88,7 @@ def _event_json(event: WorkflowEvent[Any]) -> dict[str, Any]:
         shown["request_id"] = event.request_id
         shown["response_type"] = getattr(response_type, "__name__", None) or str(response_type)
     if event.details is not None:
+        shown["data"] = None  # the same once more
         shown["error"] = f"{event.details.error_type}: {event.details.message}"
     return shown
 

@@ -50,7 +50,7 @@ async def diff_checkpoints(
     left, right = await store.manifest(before), await store.manifest(after)
     views = await view(left, store.values), await view(right, store.values)
     answers = await _answers(store, left, right)
-    changes = list(_changes(_told_apart(views[0].document), _told_apart(views[1].document), answers))
+    changes = list(_changes(_comparable(views[0].document), _comparable(views[1].document), answers))
     if options.as_json:
         document = {"before": before, "after": after, "same": not changes, "changes": [one.json() for one in changes]}
         output.print_json({**document, "missing": [*views[0].missing, *views[1].missing]})
@@ -119,7 +119,13 @@ def _level(path: Sequence[str], before: _Document, after: _Document, answers: Ma
         )
 
 
-def _deep(path: Sequence[str], before: Any, after: Any) -> Iterator[_Change]:
+def _deep(path: Sequence[str], before: Any, after: Any) -> list[_Change]:
+    """Return the differences that deepdiff finds, those of one key together, keys in their order."""
+    order = {key: place for place, key in enumerate(before)}
+    return sorted(_found(path, before, after), key=lambda change: order.get(change.path[len(path)], len(order)))
+
+
+def _found(path: Sequence[str], before: Any, after: Any) -> Iterator[_Change]:
     found: Any = DeepDiff(
         before, after, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False, verbose_level=2
     )
@@ -164,18 +170,29 @@ def _keys(before: _Document, after: _Document) -> list[str]:
 
 
 async def _answers(store: Opened, before: wire.Manifest, after: wire.Manifest) -> dict[str, Any]:
-    """Return the responses, by request id, that are in flight in `after` and its ancestors up to `before`."""
+    """Return the responses, by request id, that are in flight in `after` and its ancestors down to `before`.
+
+    Where `before` is no ancestor there is no telling, and so there are none.
+    """
     answers: dict[str, Any] = {}
     seen: set[str] = set()
-    step: wire.Manifest | None = after if set(before.requests) - set(after.requests) else None
-    while step is not None and step.header.checkpoint_id not in {before.header.checkpoint_id, *seen}:
+    step: wire.Manifest | None = after if _requests(before) - _requests(after) else None
+    while step is not None and step.header.checkpoint_id not in seen:
         seen.add(step.header.checkpoint_id)
         for message in step.messages:
             if message.request is not None:
                 answers[message.request.request_id] = await _answer(store, message.data)
         parent = step.header.previous_checkpoint_id
+        if step.header.checkpoint_id == before.header.checkpoint_id:
+            return answers
         step = None if parent is None else await store.checkpoints.load_by_id(parent)
-    return answers
+    return {}
+
+
+def _requests(manifest: wire.Manifest) -> set[str]:
+    """Return the ids of the requests that are pending at any level."""
+    levels: list[wire.SnapshotEntries] = [manifest, *manifest.children.values()]
+    return {request_id for level in levels for request_id in level.requests}
 
 
 async def _answer(store: Opened, value: wire.Value) -> Any:
@@ -185,14 +202,29 @@ async def _answer(store: Opened, value: wire.Value) -> Any:
         return f"missing in the store: object {value.ref}, {value.size} bytes"
 
 
-def _told_apart(plain_json: Any) -> Any:
-    """Return a document in which what is missing is a text: nothing to look into, and the same if it is the same."""
+def _comparable(document: _Document) -> _Document:
+    """Return a document without executors' states that are not there, and with what is missing as text."""
+    levels = [document, *document["sub_workflows"].values()]
+    read = [_without_missing(_without_nones(level)) for level in levels]
+    return {**read[0], "sub_workflows": dict(zip(document["sub_workflows"], read[1:], strict=True))}
+
+
+def _without_nones(level: _Document) -> _Document:
+    executors = {
+        key: {part: one for part, one in executor.items() if one is not None}
+        for key, executor in level["executors"].items()
+    }
+    return {**level, "executors": executors}
+
+
+def _without_missing(plain_json: Any) -> Any:
+    """Return JSON in which what is missing is a text: nothing to look into, and the same if it is the same."""
     if is_missing(plain_json):
         return f"missing in the store: object {plain_json['object']}, {plain_json['size']} bytes"
     if isinstance(plain_json, dict):
-        return {key: _told_apart(one) for key, one in cast("dict[str, Any]", plain_json).items()}
+        return {key: _without_missing(one) for key, one in cast("dict[str, Any]", plain_json).items()}
     if isinstance(plain_json, list):
-        return [_told_apart(one) for one in cast("list[Any]", plain_json)]
+        return [_without_missing(one) for one in cast("list[Any]", plain_json)]
     return plain_json
 
 

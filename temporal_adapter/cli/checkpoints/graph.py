@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -37,7 +37,8 @@ async def graph_of_checkpoints(
     """
     store = opened(options)
     lineage = _Lineage.of(await _related(store, workflow))
-    pending = {key: await _pending(store, key) for key in lineage.entries}
+    found = await store.each(lambda checkpoint_id: _pending(store, checkpoint_id), lineage.entries)
+    pending = dict(zip(lineage.entries, found, strict=True))
     if options.as_json:
         rows = [_json(lineage, entry, pending) for entry in lineage.entries.values()]
         output.print_json({"checkpoint_store": store.blobs.url, "namespace": store.namespace, "checkpoints": rows})
@@ -53,20 +54,20 @@ class _Lineage:
 
     entries: Mapping[str, wire.IndexEntry]
     children: Mapping[str, builtins.list[wire.IndexEntry]]
+    roots: builtins.list[wire.IndexEntry]  # without a parent, or with one that is not in the store
     heads: set[str]
 
     @classmethod
-    def of(cls, entries: Iterable[wire.IndexEntry]) -> _Lineage:
-        by_id = {entry.header.checkpoint_id: entry for entry in entries}
+    def of(cls, entries: Sequence[wire.IndexEntry]) -> _Lineage:
+        by_id: dict[str, wire.IndexEntry] = {}
         children: dict[str, list[wire.IndexEntry]] = {}
-        for entry in by_id.values():
-            children.setdefault(entry.header.previous_checkpoint_id or "", []).append(entry)
-        return cls(by_id, children, heads_of(by_id.values()))
-
-    @property
-    def roots(self) -> builtins.list[wire.IndexEntry]:
-        """The checkpoints without a parent, or whose parent is not in the store."""
-        return [one for one in self.entries.values() if one.header.previous_checkpoint_id not in self.entries]
+        roots: list[wire.IndexEntry] = []
+        for entry in entries:
+            # A parent that comes later is one of a circle, which only damage can cause: it is cut open here.
+            parent = entry.header.previous_checkpoint_id
+            (roots if parent is None or parent not in by_id else children.setdefault(parent, [])).append(entry)
+            by_id[entry.header.checkpoint_id] = entry
+        return cls(by_id, children, roots, heads_of(entries))
 
     def line(self, start: wire.IndexEntry) -> builtins.list[wire.IndexEntry]:
         """Return a checkpoint and its descendants in one line; at a fork, the same run's child goes on with it."""
@@ -88,20 +89,13 @@ async def _related(store: Opened, workflow: str) -> builtins.list[wire.IndexEntr
             raise store.unknown(workflow)
         return await store.entries([workflow])
     entries = await store.entries(list(dict.fromkeys(names)))
-    by_id = {entry.header.checkpoint_id: entry for entry in entries}
-    tops = {_top(by_id, entry) for entry in entries if entry.workflow_id == workflow}
-    return [entry for entry in entries if _top(by_id, entry) in tops]
-
-
-def _top(by_id: Mapping[str, wire.IndexEntry], entry: wire.IndexEntry) -> str:
-    """Return the id of the first checkpoint of the lineage; in a circle, which only damage can cause, of any in it."""
-    seen: set[str] = set()
-    while (parent := by_id.get(entry.header.previous_checkpoint_id or "")) is not None:
-        if entry.header.checkpoint_id in seen:
-            return min(seen)
-        seen.add(entry.header.checkpoint_id)
-        entry = parent
-    return entry.header.checkpoint_id
+    tops: dict[str, str] = {}  # the first checkpoint of each one's lineage
+    for entry in entries:
+        tops[entry.header.checkpoint_id] = tops.get(
+            entry.header.previous_checkpoint_id or "", entry.header.checkpoint_id
+        )
+    wanted = {tops[entry.header.checkpoint_id] for entry in entries if entry.workflow_id == workflow}
+    return [entry for entry in entries if tops[entry.header.checkpoint_id] in wanted]
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ async def _overview(
     for entry in entries:
         by_run.setdefault((entry.workflow_name, entry.workflow_id), []).append(entry)
     runs = sorted(by_run.values(), key=lambda run: max(map(_time, run)), reverse=True)[:limit]
-    rows = [(run, await _row(store, _latest(run))) for run in runs]
+    rows = list(zip(runs, await _rows(store, map(_latest, runs)), strict=True))
     if options.as_json:
         output.print_json({**_where(store), "workflows": [_run_json(run, latest) for run, latest in rows]})
     elif not rows:
@@ -80,7 +80,7 @@ async def _checkpoints(
 ) -> ExitCode:
     by_age = sorted(entries, key=_time)  # of equal age, the later in the lineage last
     youngest = {entry.header.checkpoint_id for entry in (by_age if limit is None else by_age[-limit:])}
-    rows = [await _row(store, entry) for entry in entries if entry.header.checkpoint_id in youngest]
+    rows = await _rows(store, (entry for entry in entries if entry.header.checkpoint_id in youngest))
     heads = heads_of(entries)
     if options.as_json:
         checkpoints = [{**_row_json(row), "head": row.entry.header.checkpoint_id in heads} for row in rows]
@@ -110,13 +110,16 @@ class _Row:
         return str(len(self.manifest.requests)), str(len(self.manifest.messages))
 
 
-async def _row(store: Opened, entry: wire.IndexEntry) -> _Row:
-    checkpoint_id = entry.header.checkpoint_id
-    try:
-        manifest = await store.checkpoints.load_by_id(checkpoint_id)
-    except CorruptObject as error:
-        return _Row(entry, None, str(error))
-    return _Row(entry, manifest, None if manifest else f"Checkpoint {checkpoint_id!r} is in the index alone.")
+async def _rows(store: Opened, entries: Iterable[wire.IndexEntry]) -> list[_Row]:
+    async def row(entry: wire.IndexEntry) -> _Row:
+        checkpoint_id = entry.header.checkpoint_id
+        try:
+            manifest = await store.checkpoints.load_by_id(checkpoint_id)
+        except CorruptObject as error:
+            return _Row(entry, None, str(error))
+        return _Row(entry, manifest, None if manifest else f"Checkpoint {checkpoint_id!r} is in the index alone.")
+
+    return await store.each(row, entries)
 
 
 def _told(rows: Iterable[_Row]) -> ExitCode:

@@ -5,10 +5,11 @@ Only reading. A store that is not there is an error here: opening must not creat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from temporalio.converter import PayloadCodec
@@ -20,6 +21,11 @@ from temporal_adapter.connection import configured_namespace
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
 
 _FIX = "Give the workers' store by --checkpoint-store or TEMPORAL_ADAPTER_CHECKPOINT_STORE."
+
+_READS_AT_ONCE = 16
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,16 @@ class Opened:
     async def workflows(self) -> list[tuple[str, str]]:
         """Return the workflow names and workflow ids that there are checkpoints of."""
         return list(await self.checkpoints.workflows())
+
+    async def each(self, function: Callable[[ItemT], Awaitable[ResultT]], items: Iterable[ItemT]) -> list[ResultT]:
+        """Return the results of calls that read the store, in the order of the items; a bounded number at once."""
+        turns = asyncio.Semaphore(_READS_AT_ONCE)
+
+        async def one(item: ItemT) -> ResultT:
+            async with turns:
+                return await function(item)
+
+        return list(await asyncio.gather(*map(one, items)))
 
     def unknown(self, workflow_id: str) -> CliError:
         """Return the error that there are no checkpoints of a workflow id."""

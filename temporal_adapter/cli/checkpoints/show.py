@@ -81,7 +81,7 @@ class _Shown:
 
     def _executors(self, tree: Tree, executors: Mapping[str, Any]) -> None:
         """Show the executors that have something of their own."""
-        own = {key: [part for part in one if one[part] is not None] for key, one in executors.items()}
+        own = {key: [part for part in one if one[part] not in (None, {}, [])] for key, one in executors.items()}
         if not any(own.values()):
             return
         node = tree.add(_heading("executors"))

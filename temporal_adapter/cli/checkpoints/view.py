@@ -138,9 +138,10 @@ class _Reading:
 
 def _attributes(changes: Any) -> dict[str, Any]:
     """Return what handlers changed of an executor's attributes: their values, and the names of deleted ones."""
-    if changes is None or is_missing(changes):
-        return {"attributes": changes, "deleted_attributes": None}
-    return {"attributes": changes.get("changed"), "deleted_attributes": changes.get("deleted") or None}
+    if is_missing(changes):
+        return {"attributes": changes, "deleted_attributes": []}
+    read: dict[str, Any] = changes or {}
+    return {"attributes": read.get("changed", {}), "deleted_attributes": read.get("deleted", [])}
 
 
 MISSING = "missing"

@@ -1,7 +1,7 @@
 """A checkpoint store as real runs left it, and a shell in a developer's folder, for tests of `temporal-adapter`.
 
 The runs are made once for all tests, on the session's server; then their worker is gone. The workflow is in a module
-`shop` of the developer's own: a request of a sub-workflow, a fan-in, a second request, and state too large to be inline.
+`shop` of the developer's own: a request of a sub-workflow, a fan-in, a second request, and a value that is not inline.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,20 +41,32 @@ class Store:
     legal_request: str
     manager_request: str
     waiting_request: str
+    lineages: dict[str, list[str]]  # the ids of the checkpoints, by workflow id
 
 
 class Shell:
     """A developer's shell, in a folder that has the module `shop`."""
 
-    def __init__(self, folder: Path, store: Path, namespace: str) -> None:
+    def __init__(self, folder: Path, store: Store, namespace: str) -> None:
         self.folder = folder
+        self._lineages = store.lineages
         self.env = commands.environment(
-            TEMPORAL_ADAPTER_CHECKPOINT_STORE=str(store), TEMPORAL_NAMESPACE=namespace, COLUMNS="80"
+            TEMPORAL_ADAPTER_CHECKPOINT_STORE=str(store.folder), TEMPORAL_NAMESPACE=namespace, COLUMNS="80"
         )
 
-    def run(self, *arguments: str, **env: str) -> commands.Ended:
-        """Run `temporal-adapter` with its outputs piped."""
-        return commands.run("-m", "temporal_adapter.cli", *arguments, cwd=self.folder, env={**self.env, **env})
+    def run(self, *arguments: str, typed: str = "", **env: str) -> commands.Ended:
+        """Run `temporal-adapter` with its outputs piped, and this typed at its input."""
+        done = subprocess.run(
+            [sys.executable, "-m", "temporal_adapter.cli", *arguments],
+            cwd=self.folder,
+            env={**self.env, **env},
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return commands.Ended(done.returncode, done.stdout, done.stderr)
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         """Run `temporal-adapter ... --json`; return the document."""
@@ -67,7 +80,7 @@ class Shell:
 
     def id_of(self, workflow_id: str, place: int) -> str:
         """Return the id of a checkpoint by its place in the lineage."""
-        return self.checkpoints(workflow_id)[place]["checkpoint_id"]
+        return self._lineages[workflow_id][place]
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +111,14 @@ async def written(client: Client, shop: ModuleType, tmp_path_factory: pytest.Tem
         waiting = await order.start(shop.Order(customer="Bob", amount=5), id="order-2")
         [open_request] = await pending(waiting)
     await _what_if(shop, store, client.namespace, manager)
-    return Store(folder, legal.request_id, manager, open_request.request_id)
+    lineages = {id_: await _ids(shop, store, client.namespace, id_) for id_ in ("order-1", "order-2", "what-if")}
+    return Store(folder, legal.request_id, manager, open_request.request_id, lineages)
+
+
+async def _ids(shop: ModuleType, store: BlobStore, namespace: str, workflow_id: str) -> list[str]:
+    workflow = shop.build_order()
+    storage = BlobCheckpointStorage(store, workflow=workflow, namespace=namespace, workflow_id=workflow_id)
+    return await storage.list_checkpoint_ids(workflow_name="order")
 
 
 async def _next(run: Any, answered: str) -> str:
@@ -140,4 +160,4 @@ def shell(store: Store, client: Client, tmp_path: Path) -> Shell:
     folder = tmp_path / "developer"
     folder.mkdir()
     (folder / "shop.py").write_text(SHOP)
-    return Shell(folder, store.folder, client.namespace)
+    return Shell(folder, store, client.namespace)

@@ -62,6 +62,7 @@ async def test_an_open_run_goes_on_after_the_whole_store_was_lost_and_rebuilt(
     assert rebuilt.complete, rebuilt
     [of_run] = rebuilt.runs
     assert len(of_run.written) == before.checkpoints
+    assert bool(of_run.values) == (name == "stowed sub-workflow")
     after = await verify(client, task_queue, place)
     assert after.same, after.differences
     outputs = await answered(client, task_queue, build, BlobStore(place))
@@ -175,9 +176,8 @@ async def test_rebuilding_again_changes_nothing(client: Client, task_queue: str,
 
 async def test_a_checkpoint_that_says_otherwise_is_put_right(client: Client, task_queue: str, tmp_path: Path) -> None:
     store = BlobStore(tmp_path / "store")
-    run = await paused(client, task_queue, gathering_then_asking, store)
-    headers = await run.checkpoints() if False else []  # noqa: F841
-    names = [name for name in await store.list("default/checkpoints")]
+    await paused(client, task_queue, gathering_then_asking, store)
+    names = await store.list(f"{client.namespace}/checkpoints")
     await store.put(names[0], await store.get(names[1]))
 
     lacking = await verify(client, task_queue, store)

@@ -23,8 +23,8 @@ HOSTILE = [
 
 # Those that paths, URLs, HTTP and XML treat in ways of their own: a request takes longer than a file.
 HOSTILE_TO_SERVICES = [
-    *("", "..", "../../x", "/", "a//b", "a/b", "%2F", "a%2Fb", "case", "CASE", "a", "a.", "a ", "a\x00", "a#1"),
-    *("a?b=c&d", "a+b", "<a>", "é", "e\u0301", "🦊", "\ufeff", "values", "x" * 1000, "x" * 1001),
+    *("", "..", "../../x", "a//b", "%2F", "case", "CASE", "a.", "a ", "a\x00", "a#1", "a?b=c&d", "a+b", "<a>"),
+    *("é", "e\u0301", "🦊", "values", "x" * 1000, "x" * 1001),
 ]
 
 GRAPH = wire.Graph(name="", signature="s", start_executor_id="e", executors=["e"], max_iterations=1)
@@ -59,25 +59,17 @@ def hostile(place: Place) -> list[str]:
 async def test_checkpoints_of_hostile_ids_never_meet(below: BlobStore, hostile: list[str]) -> None:
     await asyncio.gather(*(commit(below, "default", one, one, one) for one in hostile))
     checkpoints = CheckpointStore(below, "default", cache_bytes=0)
+    deleted, kept = hostile[::2], hostile[1::2]
 
+    assert await asyncio.gather(*map(checkpoints.list_ids, hostile)) == [[one] for one in hostile]
+    assert await asyncio.gather(*map(checkpoints.list_ids, hostile, hostile)) == [[one] for one in hostile]
     for one, manifest in zip(hostile, await asyncio.gather(*map(checkpoints.load_by_id, hostile)), strict=True):
         assert manifest is not None
         assert (manifest.header.checkpoint_id, manifest.workflow_name, manifest.workflow_id) == (one, one, one)
-    assert await asyncio.gather(*map(checkpoints.list_ids, hostile)) == [[one] for one in hostile]
-    assert await asyncio.gather(*map(checkpoints.list_ids, hostile, hostile)) == [[one] for one in hostile]
-
-
-async def test_deleting_a_checkpoint_of_a_hostile_id_deletes_no_other(below: BlobStore, hostile: list[str]) -> None:
-    await asyncio.gather(*(commit(below, "default", one, one, one) for one in hostile))
-    checkpoints = CheckpointStore(below, "default", cache_bytes=0)
-    deleted, kept = hostile[::2], hostile[1::2]
 
     assert all(await asyncio.gather(*map(checkpoints.delete, deleted)))
-
     assert await asyncio.gather(*map(checkpoints.load_by_id, deleted)) == [None] * len(deleted)
-    assert await asyncio.gather(*map(checkpoints.list_ids, hostile)) == [
-        [one] if one in kept else [] for one in hostile
-    ]
+    assert await asyncio.gather(*map(checkpoints.list_ids, kept)) == [[one] for one in kept]
     assert all(await asyncio.gather(*map(checkpoints.delete, kept)))
     assert await below.list("") == []
 
@@ -106,8 +98,10 @@ async def test_namespaces_neither_see_nor_delete_what_others_have(below: BlobSto
     assert not await CheckpointStore(below, first).delete("checkpoint")
     assert await CheckpointStore(below, "never used").list("name") == []
 
-    for namespace, ref in zip(others, refs[1:], strict=True):
+    async def look(namespace: str, ref: str) -> None:
         assert await CheckpointStore(below, namespace, cache_bytes=0).list_ids("name", "id") == ["checkpoint"]
         assert await ValueStore(below, namespace, cache_bytes=0).get(ref) == namespace
         with pytest.raises(MissingObject):
             await ValueStore(below, namespace, cache_bytes=0).get(refs[0])
+
+    await asyncio.gather(*map(look, others, refs[1:]))

@@ -166,7 +166,9 @@ class Raising(EncryptingCodec):
 
 async def test_a_codec_that_raises_is_trouble_of_the_store_that_names_the_object() -> None:
     blobs = BlobStore("memory://", payload_codec=Raising())
-    with pytest.raises(StoreError, match="cannot encode the object a .*RuntimeError: the key server is away") as raised:
+    with pytest.raises(
+        StoreError, match=r"cannot encode the object a .*RuntimeError: the key server is away"
+    ) as raised:
         await blobs.put_new("a", b"report")
     assert isinstance(raised.value.__cause__, RuntimeError)
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 import pydantic
+import pydantic.dataclasses
 
 from temporal_adapter.values import Codec, type_name
 
@@ -76,6 +77,32 @@ class FrozenSlotted:
     __secret: int = 3
 
 
+@dataclasses.dataclass(kw_only=True)
+class Measured:
+    name: str
+    unit: dataclasses.InitVar[str] = "m"
+    text: str = dataclasses.field(init=False)
+
+    def __post_init__(self, unit: str) -> None:
+        self.text = f"{self.name} in {unit}"
+
+
+@dataclasses.dataclass(slots=True)
+class SlottedMore(Slotted):
+    c: Any = 2
+
+
+@dataclasses.dataclass
+class Held(Generic[T]):
+    content: T
+
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    a: int
+    tags: list[str] = pydantic.Field(default_factory=list)
+
+
 class Explodes(Exception):
     pass
 
@@ -135,6 +162,41 @@ class Names(pydantic.RootModel[list[str]]):
 class Contact(pydantic.BaseModel):
     site: pydantic.HttpUrl
     secret: pydantic.SecretStr
+
+
+class Aliased(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(populate_by_name=True)
+    name: str = pydantic.Field(alias="theName")
+    hidden: str = pydantic.Field(default="", exclude=True)
+    address: pydantic.IPvAnyAddress | None = None
+    __mangled: Any = pydantic.PrivateAttr(default=4)
+    _made: list[Any] = pydantic.PrivateAttr(default_factory=list)
+
+    @pydantic.computed_field
+    @property
+    def shouted(self) -> str:
+        return self.name.upper()
+
+    def keep(self, value: Any) -> Aliased:
+        self.__mangled = value
+        self._made.append(value)
+        return self
+
+
+class Word(str, enum.Enum):
+    YES = "yes"
+    AYE = "yes"  # noqa: PIE796 - an alias
+    NO = "no"
+
+
+class Bits(enum.IntFlag):
+    A = 1
+    B = 2
+
+
+class Odd(enum.Enum):
+    THING = object()
+    PAIR = (1, 2)
 
 
 class Struct(msgspec.Struct, frozen=True):
@@ -228,7 +290,7 @@ TYPES: dict[str, type] = {
     for cls in (
         *(Colour, Level, Right, Point, Pair, Note, Frozen, Slotted, FrozenSlotted, NeverInitialised, Line, Order),
         *(Strict, Box, Names, Contact, pydantic.HttpUrl, pydantic.SecretStr, Struct, KeywordStruct, Refused, Plain),
-        *(Basket, Index, Tag, Reduced, Explodes),
+        *(Basket, Index, Tag, Reduced, Explodes, Measured, SlottedMore, Held, Checked, Aliased, Word, Bits, Odd),
     )
 }
 

@@ -34,14 +34,15 @@ SCALARS = (
     | st.uuids()
     | st.dates()
     | st.times()
-    | st.times(timezones=TIMEZONES)
+    | st.times(timezones=TIMEZONES | ZONES)
     | st.datetimes()
-    | st.datetimes(timezones=TIMEZONES | ZONES, allow_imaginary=False)
+    | st.datetimes(timezones=TIMEZONES | ZONES, allow_imaginary=True)
     | st.timedeltas()
     | TIMEZONES
     | ZONES
     | st.builds(range, st.integers(-9, 9), st.integers(-9, 9), st.integers(1, 9))
     | ANY_TEXT.filter(lambda text: "\0" not in text).map(pathlib.PurePosixPath)
+    | st.ip_addresses()
     | st.just(...)
 )
 HASHABLE = st.recursive(
@@ -78,6 +79,17 @@ RECORDS = (
     | st.builds(samples.Frozen, VALUES)
     | st.builds(samples.Slotted, VALUES, VALUES)
     | st.builds(samples.FrozenSlotted, VALUES)
+    | st.builds(samples.Measured, name=st.text(), unit=st.text())
+    | st.builds(samples.SlottedMore, VALUES, VALUES, VALUES)
+    | st.builds(samples.Held[Any], VALUES)
+    | st.builds(samples.Checked, st.integers(), st.lists(st.text(), max_size=2))
+    | st.builds(
+        lambda value, **fields: samples.Aliased(**fields).keep(value),
+        VALUES,
+        theName=st.text(),
+        hidden=st.text(),
+        address=st.none() | st.ip_addresses(),
+    )
     | st.builds(samples.Struct, VALUES)
     | st.builds(samples.KeywordStruct, b=st.text())
     | st.builds(samples.Point, VALUES, VALUES)
@@ -89,5 +101,6 @@ RECORDS = (
     | st.builds(samples.Tag, st.text())
     | st.lists(VALUES, max_size=3).map(samples.Basket)
     | st.sampled_from([*samples.Colour, *samples.Level, *samples.Right])
+    | st.sampled_from([*samples.Word, samples.Word["AYE"], *samples.Odd, samples.Bits(0), samples.Bits(3)])
     | st.sampled_from([samples.Right(0), samples.Right.READ | samples.Right.RUN])
 )

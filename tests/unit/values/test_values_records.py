@@ -246,3 +246,21 @@ def test_a_field_that_holds_a_class_survives() -> None:
     codec = Codec({**TYPES, "app:Holder": Holder})
 
     assert through_json(codec, Holder(kind=list[samples.Line])).kind == list[samples.Line]
+
+
+def test_a_model_with_aliases_keeps_hidden_and_private_values_and_computes_the_rest() -> None:
+    model = samples.Aliased(theName="a", hidden="h").keep((1,))
+
+    restored = through_json(CODEC, model)
+
+    assert (restored, restored.hidden, restored.shouted) == (model, "h", "A")
+    assert restored.__pydantic_private__ == model.__pydantic_private__
+
+
+@pytest.mark.parametrize("name", ["\ud83d", "a\udfff"])
+def test_an_attribute_whose_name_is_no_text_is_refused(name: str) -> None:
+    value = Plain(1)
+    setattr(value, name, 2)
+
+    with pytest.raises(EncodeError, match="is not Unicode text"):
+        CODEC.encode(value)

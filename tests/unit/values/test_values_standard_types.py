@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from temporal_adapter.values import Codec, EncodeError
 from tests.unit.values.samples import TYPES, through_json
@@ -76,6 +77,13 @@ def test_floats_that_json_lacks_survive(value: float) -> None:
 @pytest.mark.parametrize("text", ["NaN", "-NaN", "sNaN", "-0", "1E+400", "Infinity", "0.10"])
 def test_a_decimal_survives_digit_by_digit(text: str) -> None:
     assert str(through_json(CODEC, decimal.Decimal(text))) == str(decimal.Decimal(text))
+
+
+@given(st.decimals() | st.floats() | st.complex_numbers())
+def test_a_number_survives_with_its_sign_and_all_its_digits_or_as_what_is_none(value: Any) -> None:
+    restored = through_json(CODEC, value)
+
+    assert (type(restored), repr(restored)) == (type(value), repr(value))
 
 
 def test_surrogates_do_not_merge_into_a_pair() -> None:

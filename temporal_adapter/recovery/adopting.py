@@ -1,0 +1,186 @@
+"""Adopting: start the open runs of a store again, on a server that has lost them or never had them.
+
+Each goes on from the head of its last run's lineage, under the same workflow id, with the requests that were pending.
+What is open is read from the store alone; a server that knows better is believed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from temporal_adapter import wire
+from temporal_adapter.converter import ordered_json
+from temporal_adapter.store import BlobStore, CheckpointStore, StoreError
+
+from .reports import Adoption
+from .runs import Stores
+
+_AT_ONCE = 8  # workflow ids
+
+
+async def adopt(
+    client: Client,
+    store: str | BlobStore,
+    task_queue: str | None = None,
+    workflow_name: str | None = None,
+    dry_run: bool = False,
+) -> tuple[Adoption, ...]:
+    """Start the open runs of a store on the client's server; say of each workflow id what became of it.
+
+    A run is open when its last checkpoint has messages in flight or pending requests, and it is not known to have
+    failed or been cancelled; a session until it is closed. Whether a run was terminated the store does not know: look
+    at a dry run first. A run whose id is open on the server already is left alone, so this can be done again.
+
+    Args:
+        client: A Temporal client of the namespace that the runs had.
+        store: The workers' checkpoint store: a path, URL or `BlobStore`.
+        task_queue: Where to start them; by default each on the task queue that it had.
+        workflow_name: Only runs of this MAF workflow.
+        dry_run: Start nothing, and say what would be.
+
+    Returns:
+        One report for each workflow id, sorted by id. A failure of one does not stop the others.
+
+    Raises:
+        StoreError: The store cannot be read at all.
+    """
+    checkpoints = Stores.of(store, client).checkpoints
+    adopting = _Adopting(client, checkpoints, task_queue, dry_run)
+    runs = await _last_runs(checkpoints)
+    wanted = [run for run in runs if workflow_name in (None, run.workflow_name)]
+    reports = await asyncio.gather(*map(adopting.adopt, wanted))
+    strangers = await _strangers(checkpoints, runs, workflow_name)
+    return tuple(sorted([*reports, *strangers], key=lambda one: (one.workflow_id, one.workflow_name)))
+
+
+async def _last_runs(checkpoints: CheckpointStore) -> list[wire.RunEntry]:
+    """Return the last run of each workflow id, whatever workflow it is of: an id names one run at a time."""
+    last: dict[str, wire.RunEntry] = {}
+    for entry in await checkpoints.runs():  # oldest first
+        last[entry.workflow_id] = entry
+    return list(last.values())
+
+
+async def _strangers(
+    checkpoints: CheckpointStore, runs: Iterable[wire.RunEntry], workflow_name: str | None
+) -> list[Adoption]:
+    """Report the workflow ids that have checkpoints, and no run that is known of."""
+    known = {run.workflow_id for run in runs}
+    reason = (
+        "the store knows checkpoints of it, and no run: they were made in-process, or by an earlier release. "
+        "Start a run from one of them: temporal-adapter checkpoint replay"
+    )
+    return [
+        Adoption(name, workflow_id, "not adoptable", reason=reason)
+        for name, workflow_id in await checkpoints.workflows()
+        if workflow_id not in known and workflow_name in (None, name)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The checkpoint that a run goes on from."""
+
+    checkpoint_id: str
+    open: bool  # messages are in flight, or requests pending
+
+
+class _Adopting:
+    """Adopts workflow ids, some at a time."""
+
+    def __init__(self, client: Client, checkpoints: CheckpointStore, task_queue: str | None, dry_run: bool) -> None:
+        self._client = client
+        self._checkpoints = checkpoints
+        self._task_queue = task_queue
+        self._dry_run = dry_run
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def adopt(self, run: wire.RunEntry) -> Adoption:
+        """See what became of a workflow id's last run; start it again if it is open."""
+        unsettled = Adoption(run.workflow_name, run.workflow_id, "failed")
+        async with self._slots:
+            try:
+                return await self._adopt(run, unsettled)
+            except (StoreError, RPCError, wire.WireError, RuntimeError) as error:
+                return replace(unsettled, reason=str(error) or type(error).__name__)
+
+    async def _adopt(self, run: wire.RunEntry, report: Adoption) -> Adoption:
+        if run.ended is not None:
+            reason = f"the run {run.ended.state}" if run.ended.state == "failed" else f"the run was {run.ended.state}"
+            return replace(report, state="ended", checkpoint_id=run.ended.checkpoint_id, reason=reason)
+        head = await self._head(run)
+        if head is None:
+            reason = "the store has no checkpoint of its last run; temporal-adapter checkpoint list shows what there is"
+            return replace(report, state="not adoptable", reason=reason)
+        report = replace(report, checkpoint_id=head.checkpoint_id)
+        if not head.open and not run.session:
+            reason = "in its last checkpoint no message is in flight and no request is pending"
+            return replace(report, state="completed", reason=reason)
+        known = await self._known_to_server(run, report)
+        if known is not None:
+            return known
+        if self._dry_run:
+            return replace(report, state="would adopt")
+        return await self._start(run, head.checkpoint_id, report)
+
+    async def _known_to_server(self, run: wire.RunEntry, report: Adoption) -> Adoption | None:
+        """Return a report where the server has this run, or another open one of its id."""
+        try:
+            found = await self._client.get_workflow_handle(run.workflow_id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+        if found.status is WorkflowExecutionStatus.RUNNING:
+            return replace(report, state="open already", run_id=found.run_id, reason="the server has an open run of it")
+        if found.run_id != run.run_id or found.status is None:
+            return None
+        how = found.status.name.lower().replace("_", " ")
+        return replace(report, state="ended", reason=f"the server has this very run, and it is {how}")
+
+    async def _start(self, run: wire.RunEntry, checkpoint_id: str, report: Adoption) -> Adoption:
+        options = wire.StartOptions(
+            encoding="tagged",
+            on_failure=run.on_failure,
+            stream=run.stream,
+            session=run.session,
+            restore=wire.Restore(verb="adopt", checkpoint_id=checkpoint_id),
+        )
+        try:
+            handle = await self._client.start_workflow(
+                run.workflow_name,
+                args=[None, ordered_json(wire.dump(options))],
+                id=run.workflow_id,
+                task_queue=self._task_queue or run.task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+            )
+        except WorkflowAlreadyStartedError as error:  # by somebody else, just now
+            return replace(report, state="open already", run_id=error.run_id, reason="the server has an open run of it")
+        return replace(report, state="adopted", run_id=handle.first_execution_run_id)
+
+    # --- the lineage's head ---------------------------------------------------------------------------------
+
+    async def _head(self, run: wire.RunEntry) -> _Head | None:
+        """Return the head of a run's lineage; of several lineages, as a session has after a reset, the youngest's."""
+        entries = await self._checkpoints.headers(run.workflow_name, run.workflow_id)
+        parents = {entry.header.previous_checkpoint_id for entry in entries}
+        leaves = [entry.header for entry in entries if entry.header.checkpoint_id not in parents]
+        found = [one for one in [await self._checkpoints.load_by_id(leaf.checkpoint_id) for leaf in leaves] if one]
+        own = [manifest for manifest in found if manifest.run_id == run.run_id]
+        if own:
+            return _head_of(max(own, key=lambda one: (one.header.timestamp, one.header.previous_checkpoint_id is None)))
+        if run.restored is not None:  # it has not made one of its own yet
+            restored = await self._checkpoints.load_by_id(run.restored.checkpoint_id)
+            return None if restored is None else _head_of(restored)
+        return None
+
+
+def _head_of(manifest: wire.Manifest) -> _Head:
+    return _Head(manifest.header.checkpoint_id, bool(manifest.messages or manifest.requests))

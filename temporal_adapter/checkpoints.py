@@ -36,6 +36,7 @@ from temporal_adapter.store import (
     StoreError,
     ValueStore,
 )
+from temporal_adapter.store.bounded import bounded_map
 from temporal_adapter.values import Codec, DecodeError, EncodeError, graph_codec, type_name
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ class BlobCheckpointStorage:
         Raises:
             WorkflowCheckpointException: One of them cannot be read; names it. The others can be loaded by their ids.
         """
-        found = [await self._found(header.checkpoint_id) for header in await self._headers(workflow_name)]
+        ids = [header.checkpoint_id for header in await self._headers(workflow_name)]
+        found = await bounded_map(self._found, ids)
         listed = [checkpoint for checkpoint in found if checkpoint is not None]  # None: deleted since it was listed
         if self._scratch is not None:
             listed += await self._scratch.list_checkpoints(workflow_name=workflow_name)

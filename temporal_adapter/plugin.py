@@ -23,10 +23,11 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import ActivityConfig
 
 from temporal_adapter.definitions import ConfigurationError, Definition, WorkflowSource, define, unknown_activity_types
+from temporal_adapter.execution import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG
 from temporal_adapter.host import HEARTBEAT_THROTTLE, Host, OnFailure, activities
 from temporal_adapter.pool import GraphPool
 from temporal_adapter.store import BlobStore, StoreError
-from temporal_adapter.workflow import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG, workflow_type
+from temporal_adapter.workflow import workflow_type
 
 DEFAULT_CHECKPOINT_STORE = ".checkpoints"
 """Where checkpoints go unless told otherwise: a directory below the worker's working directory."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
+from datetime import datetime, timezone
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 _UNLIMITED = 1_000_000  # characters in a line
+_NARROW = 72  # columns of a terminal in which ids have to be folded
 _SHORT = 160  # characters of a value that is not shown in full
 
 
@@ -45,6 +47,14 @@ def name(text: str, style: str = "") -> Text:
     return Text(printable(text).replace("\n", "\\n") or '""', style)
 
 
+def moment(timestamp: str) -> str:
+    """Return a time as people read it, in UTC: `2026-01-05 10:00:04Z`."""
+    try:
+        return f"{datetime.fromisoformat(timestamp).astimezone(timezone.utc):%Y-%m-%d %H:%M:%SZ}"
+    except ValueError:  # another's checkpoint may have any text there
+        return printable(timestamp)
+
+
 def value(plain: Any, *, full: bool = False) -> str:
     """Return plain JSON as text: in one line, long ones cut with a note; or whole, over several lines."""
     text = json.dumps(plain, ensure_ascii=False)
@@ -55,9 +65,15 @@ def value(plain: Any, *, full: bool = False) -> str:
     return f"{printable(text[:_SHORT])}... ({len(text):,} characters in all; --full shows them)"
 
 
-def table(*columns: str) -> Table:
-    """Return an empty table. No cell is ever cut: at a terminal too narrow for it, it goes over several lines."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        made.add_column(column, overflow="fold")
+def table(*columns: str, whole: int = 1) -> Table:
+    """Return an empty table. No cell is ever cut: at a terminal too narrow for it, it goes over several lines.
+
+    Args:
+        columns: Headings.
+        whole: So many columns, from the left, stay in one line while others can give way: ids are to be copied.
+    """
+    gap = 1 if console().is_terminal else 2
+    made = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+    for place, column in enumerate(columns):
+        made.add_column(column, overflow="fold", no_wrap=place < whole and console().width >= _NARROW)
     return made

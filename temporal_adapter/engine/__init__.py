@@ -35,8 +35,9 @@ from .facts import (
     ResponsesReceived,
     Seeded,
 )
-from .machine import Engine, Phase, SessionRefused
+from .machine import Engine, SessionRefused
 from .recorder import Stamp
+from .run import Phase
 
 __all__ = [
     "Answer",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum
-from typing import Any, Literal
+from typing import Any
 
 from temporal_adapter import wire
-from temporal_adapter.wire.names import path_text
 
-from .decisions import Commit, Decision, Fail, Finish, TurnEnded
-from .dispatch import Dispatch, Position
+from .decisions import Decision
 from .facts import (
     Committed,
     DeliveryFailed,
@@ -21,61 +18,16 @@ from .facts import (
     ResponsesReceived,
     Seeded,
 )
-from .journal import Journal
-from .level import Caller, Level
-from .lineage import Lineage
-from .recorder import Recorder, Stamp
-from .responses import Responses
-from .superstep import Superstep, events_of, invoked
-
-_NOT_SEEDED = wire.Graph(name="", signature="", start_executor_id="", executors=[], max_iterations=0)
-
-
-class Phase(Enum):
-    """Where a run stands."""
-
-    SEEDING = "seeding"
-    RUNNING = "running"
-    PAUSED = "paused"
-    IDLE = "idle"  # a session between inputs
-    ENDING = "ending"
-    ENDED = "ended"
+from .level import Level
+from .run import Phase, Run
 
 
 class SessionRefused(Exception):
     """A session is asked for what it cannot do now; the message says why."""
 
 
-class Engine:
-    """One run of one MAF workflow.
-
-    Args:
-        mint: A new id and the present time.
-        marks_end: Whether the store is told that a run failed, was cancelled or closed.
-    """
-
-    def __init__(self, mint: Callable[[], Stamp], marks_end: Callable[[], bool] = lambda: True) -> None:
-        self._decisions: list[Decision] = []
-        self.phase = Phase.SEEDING
-        self.journal = Journal()
-        self._recorder = Recorder(mint, self.journal)
-        self._responses = Responses(self._recorder, self.journal)
-        self._root = Level(_NOT_SEEDED, self._recorder.put)
-        self._options = wire.StartOptions()
-        self._seeded = False
-        self._rest_phase = Phase.IDLE  # of a session, before the input that is being seeded
-        self._marks_end = marks_end
-        self._ended: wire.Ended | None = None  # for the store, until a commit has it
-        self._dispatch = Dispatch(self._recorder)
-        self._waits_for_operator = False  # when an executor fails, instead of failing the run
-        self._failure: wire.Failure | None = None  # of a run that is ending badly
-        self._cancelled = False
-        self._discard: list[str] = []  # checkpoints that an abandoned activity may write
-        self._inner: list[tuple[Level, wire.RestoredLevel]] = []  # sub-workflows of a session as a superstep found them
-        self._held: list[Level] = []  # levels whose superstep waits for a commit, to build on what that writes
-        self._marking = False  # a commit has the mark of the run's end with it
-        self._committing, self._discarding = False, 0  # and how many of the discarded a commit has with it
-        self._stowing: list[str] = []  # the sub-workflows whose entries it has; "" where the run was abandoned since
+class Engine(Run):
+    """One run of one MAF workflow."""
 
     # --- what the owner calls -------------------------------------------------------------------------------
 
@@ -138,7 +90,7 @@ class Engine:
         self.check_at_rest()
         self._responses.inbox.withdraw(self._root.requests, "the session was reset since the request was made.")
         self._recorder.begin_anew()
-        self._root, self._seeded = Level(_NOT_SEEDED, self._recorder.put), False
+        self._root, self._seeded = Level(self._root.graph, self._recorder.put), False
         self.phase = Phase.IDLE
         self.journal.status("IDLE")
 
@@ -201,11 +153,6 @@ class Engine:
         decisions, self._decisions = [*self._responses.take_answers(), *self._decisions], []
         return decisions
 
-    @property
-    def lineage(self) -> Lineage:
-        """The checkpoints recorded so far."""
-        return self._recorder.lineage
-
     def pending_requests(self) -> list[wire.Request]:
         """Return the requests that wait for a response, in order of first sight; none once the run is ending."""
         if self.phase in (Phase.ENDING, Phase.ENDED):
@@ -227,41 +174,6 @@ class Engine:
             restored=_without_gifts(self._options.restore),
         )
 
-    # --- facts ----------------------------------------------------------------------------------------------
-
-    def _on_seeded(self, result: wire.SeedResult) -> None:
-        if self.phase is not Phase.SEEDING:
-            return  # cancelled meanwhile
-        restored = result.restored
-        if not self._seeded or restored is not None:
-            self._root = Level(result.graph, self._recorder.put)
-            self._root.add_children(lambda place, value: self._dispatch.aside.put(place, value))
-            self._waits_for_operator = result.waits_for_operator
-        self._seeded, self.phase = True, Phase.RUNNING
-        if restored is not None:
-            self._restore(restored)
-        for key, value in result.state.items():
-            self._root.put("state", key, value)
-        for path, changes in {"": wire.Changes(executors={**result.executors}), **result.children}.items():
-            for executor_id, value in changes.executors.items():
-                self._recorder.put((path, "executors", executor_id), value)
-        if result.message is not None:
-            self._root.count_anew()
-            self._root.messages = [result.message]
-        if result.message is not None or result.commit is not None:
-            header = self._recorder.take("entry", 0)
-            header = wire.replace(header, iteration=self._root.iteration)
-            self._recorder.record(header, self._root.messages, result.commit, result.run)
-        self._begin_superstep(self._root)
-
-    def _on_input_refused(self, failure: wire.Failure) -> None:
-        if self.phase is not Phase.SEEDING:
-            return  # cancelled meanwhile
-        self.journal.fail(failure.details)
-        self._discard_promised()
-        self.phase = self._rest_phase
-        self._end_turn(failure)
-
     def check_at_rest(self) -> None:
         """See that a session is at rest.
 
@@ -276,297 +188,6 @@ class Engine:
             raise SessionRefused("The session is running: wait until it is idle, or waits for responses.")
         if self._responses.under_judgement:
             raise SessionRefused("The session is taking a response in: wait until it is idle, or waits for responses.")
-
-    def _restore(self, restored: wire.Restored) -> None:
-        """Go on from a checkpoint, as MAF does: its pending requests show again."""
-        root = self._root
-        self._recorder.restore(restored.base, restored.header)
-        for level in root.with_children():
-            level.restore(restored.levels.get(path_text(level.path), wire.RestoredLevel()))
-        for request in root.requests.values():
-            self._responses.inbox.ask_again(request.request_id)
-            self.journal.emit(wire.Event(type="request_info", origin=request.origin, request=request))
-        for request_id in restored.answered:
-            root.answered(request_id)
-        root.messages = restored.messages
-        self._responses.repeat(restored.recorded)
-
-    def _on_delivery_finished(self, index: int, result: wire.DeliveryResult) -> None:
-        found = self._dispatch.ended(index)
-        if found is None:
-            return  # a sibling failed: this superstep leaves nothing
-        level, position = found
-        superstep = level.under_way
-        if result.call is None:
-            for event in events_of(superstep.deliveries[position], result):
-                self._show(level, event)
-        self._dispatch.settle(index, result.records)
-        if result.call is not None:
-            child = level.children[superstep.deliveries[position].executor_id]
-            child.call(Caller(level, position), result.call)
-            self._begin_superstep(child)
-            return
-        following = superstep.finish(position, result)
-        if following is not None:
-            self._deliver((level, following))
-        if superstep.finished:
-            self._end_superstep(level)
-
-    def _show(self, level: Level, event: wire.Event) -> None:
-        level.show(event)
-        if level is self._root:
-            if event.request is not None:
-                self._responses.inbox.ask_again(event.request.request_id)
-            self.journal.emit(event)
-
-    def _on_delivery_failed(self, index: int, failure: wire.Failure) -> None:
-        position = self._dispatch.ended(index)
-        if position is None:
-            return
-        if not self._waits_for_operator:
-            self._executor_failed(position, failure)
-            return
-        self._dispatch.settle(index, None)
-        executor = self._dispatch.keep_failed(position, failure)
-        self.journal.warn(
-            f"Executor {executor!r} failed, and the run waits for an operator's `retry`: "
-            f"{failure.error_type}: {failure.details.message}"
-        )
-
-    def _on_responses_judged(self, result: wire.RespondResult) -> None:
-        if self.phase not in (Phase.RUNNING, Phase.PAUSED):
-            return  # refused already, when the run failed
-        self._responses.judged(result)
-        if self._responses.accepted:
-            if self.phase is Phase.PAUSED:
-                self._go_on_with_responses(result.commit)
-        else:
-            self._responses.none_accepted()
-            if self.phase is Phase.PAUSED:
-                self._recorder.withdraw()
-
-    def _go_on_with_responses(self, committed: wire.CommitOutcome | None) -> None:
-        self.phase = Phase.RUNNING
-        self.journal.begin()
-        self._responses.enter(self._root, committed)
-        self._begin_superstep(self._root)
-
-    def _on_committed(self, outcome: wire.CommitOutcome, stowed: tuple[wire.Value, ...]) -> None:
-        self._discard = self._discard[self._discarding :]
-        stowing, self._stowing = self._stowing, []
-        self._committing, self._discarding = False, 0
-        if self._marking:
-            self._marking, self._ended = False, None
-        self._recorder.settle(outcome)
-        if self._held:  # else the superstep was abandoned meanwhile
-            for path, value in zip(stowing, stowed, strict=True):
-                if path:
-                    self._dispatch.aside.stowed(path, value)
-        held, self._held = self._held, []
-        for level in held:
-            self._run_superstep(level)
-
-    # --- supersteps -----------------------------------------------------------------------------------------
-
-    def _begin_superstep(self, level: Level) -> None:
-        if not level.messages:
-            self._rest(level)
-            return
-        failure = level.beyond_limit()
-        if failure is not None:
-            self._workflow_failed(level, failure)
-            return
-        if level is self._root:
-            self.journal.superstep("superstep_started", level.iteration + 1)
-            if self._options.session:
-                self._inner = [(one, one.kept()) for one in level.with_children() if one is not level]
-        superstep = level.open_superstep(self._key(level))
-        if not isinstance(superstep, Superstep):
-            self._workflow_failed(level, superstep)
-            return
-        self._run_superstep(level)
-
-    def _run_superstep(self, level: Level) -> None:
-        superstep = level.under_way
-        if not self._dispatch.may_begin(level, superstep):
-            self._held.append(level)
-            return
-        for position in superstep.first():
-            self._deliver((level, position))
-        if superstep.finished:
-            self._end_superstep(level)
-
-    def _key(self, level: Level) -> str:
-        """Return the key of a level's next superstep, which a resume from the same checkpoint gives again."""
-        if level.caller is None:
-            return self.lineage.head or ""
-        superstep, position = level.caller.level.under_way, level.caller.position
-        return f"{superstep.key_of(position)}/{len(superstep.nested[position].runs)}.{level.iteration + 1}"
-
-    def _deliver(self, position: Position) -> None:
-        self._decisions.append(self._dispatch.deliver(*position, root=self._root))
-
-    def _end_superstep(self, level: Level) -> None:
-        superstep = level.under_way
-        events, conflicts = level.close_superstep(superstep)
-        for conflict in conflicts:
-            self.journal.warn(str(conflict))
-        if level is not self._root:
-            self._begin_superstep(level)
-            return
-        self.journal.merge(events)
-        for place, value in self._dispatch.aside.drain():
-            self._recorder.put(place, value)
-        committed = superstep.last_result.own if superstep.deliveries else None
-        self._recorder.record(self._recorder.take("superstep", level.iteration), level.messages, committed)
-        self.journal.superstep("superstep_completed", level.iteration)
-        self._responses.accept_recorded(level, at_rest=False)
-        if self._responses.accepted:
-            self._responses.enter(level, None)
-        self._begin_superstep(level)
-
-    def _rest(self, level: Level) -> None:
-        """No message is in flight: a sub-workflow's caller goes on; the run pauses while requests are pending."""
-        if level.caller is not None:
-            self._return_to(level.caller, level)
-        elif level.requests:
-            self.phase = Phase.PAUSED
-            self.journal.status("IDLE_WITH_PENDING_REQUESTS")
-            self._responses.accept_recorded(level, at_rest=True)
-            if self._responses.accepted:
-                self._go_on_with_responses(None)
-            else:
-                self._end_turn(None)
-        else:
-            self.phase = Phase.IDLE if self._options.session else Phase.ENDING
-            for one in level.with_children():
-                for warning in one.unfilled_fan_ins():
-                    self.journal.warn(warning)
-            self.journal.status("IDLE")
-            self._end_turn(None)
-
-    def _end_turn(self, failure: wire.Failure | None) -> None:
-        """A session is at rest again."""
-        if self._options.session:
-            self._decisions.append(TurnEnded(failure))
-
-    def _return_to(self, caller: Caller, level: Level, failure: wire.Failure | None = None) -> None:
-        """A sub-workflow's run is over: deliver anew to the executor that called for it."""
-        nested = caller.level.under_way.nested
-        run = wire.ChildRun(events=level.shown, failure=failure)
-        nested[caller.position] = wire.replace(nested[caller.position], runs=[*nested[caller.position].runs, run])
-        level.caller, level.shown = None, []
-        self._deliver((caller.level, caller.position))
-
-    def _executor_failed(self, position: Position, failure: wire.Failure) -> None:
-        level, place = position
-        if level is self._root:
-            delivery = level.under_way.deliveries[place]
-            self.journal.emit(invoked(delivery))
-            details = failure.details
-            self.journal.emit(wire.Event(type="executor_failed", executor_id=delivery.executor_id, details=details))
-        self._workflow_failed(level, failure)
-
-    def _workflow_failed(self, level: Level, failure: wire.Failure) -> None:
-        """A workflow has failed; a sub-workflow's error is that of the executor around it, unless that handles it."""
-        caller = level.caller
-        if caller is None:
-            self._fail(failure)
-        elif caller.executor_id in caller.level.graph.catching:
-            self._dispatch.abandon_level(level)
-            inside = list(level.with_children())
-            self._held = [one for one in self._held if one not in inside]
-            abandoned = [path_text(one.path) for one in inside]
-            self._stowing = ["" if path in abandoned else path for path in self._stowing]
-            level.abandon()
-            self._return_to(caller, level, failure)
-        else:
-            self._executor_failed((caller.level, caller.position), failure)
-
-    def _fail(self, failure: wire.Failure) -> None:
-        self.journal.fail(failure.details)
-        if self._options.session:  # as in MAF, the workflow can be given another input; what was in flight is gone
-            self._abandon_superstep()
-            if self._root.superstep is not None:
-                self._root.undo_superstep()
-            self._root.abandon()
-            for child, kept in self._inner:
-                child.restore(kept)
-            self.phase = Phase.PAUSED if self._root.requests else Phase.IDLE
-            self._end_turn(failure)
-            return
-        self._failure = failure
-        self._stop("the run failed.", "failed")
-
-    def _stop(self, reason: str, ended: Literal["failed", "cancelled"]) -> None:
-        """Leave the superstep under way, if any, without its outcome, and the run."""
-        self.phase = Phase.ENDING
-        self._abandon_superstep()
-        self._responses.refuse_all(reason)
-        self._mark_ended(ended)
-
-    def _abandon_superstep(self) -> None:
-        self._discard_promised()
-        self._dispatch.abandon()
-        self._held = []
-        self._responses.keep(self._root)
-
-    def _discard_promised(self) -> None:
-        withdrawn = self._recorder.withdraw()
-        if withdrawn is not None:
-            self._discard.append(withdrawn)
-
-    def _mark_ended(self, state: Literal["failed", "cancelled", "closed"]) -> None:
-        if self._seeded and self._marks_end():
-            self._ended = wire.Ended(state=state, checkpoint_id=self.lineage.head, at=self._recorder.mint().timestamp)
-
-    def _judge(self) -> None:
-        if self.phase in (Phase.ENDING, Phase.ENDED):
-            self._responses.refuse_all("the run has ended.")
-            return
-        if self.phase is Phase.SEEDING and (self._seeded or self._options.restore is not None):
-            return  # what is pending is known when it is seeded
-        at_rest = self.phase is Phase.PAUSED and not self.lineage.unmirrored
-        decision = self._responses.judge(self._root, at_rest=at_rest)
-        if decision is not None:
-            self._decisions.append(decision)
-
-    # --- checkpoints and the end ----------------------------------------------------------------------------
-
-    def _mirror(self) -> None:
-        """Commit what no delivery will carry: at rest, while an operator is waited for, and in the store's trouble."""
-        carried = not (self._recorder.troubled or self._dispatch.stuck or self._held)
-        if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and carried):
-            return
-        if self._committing:
-            return
-        records = self.lineage.carry()
-        stow = [self._stow(level) for level in self._held if level.path]
-        ended = self._ended if len(records) == self.lineage.unmirrored else None
-        if records or self._discard or stow or ended is not None:
-            self._committing = True
-            self._marking = ended is not None
-            self._discarding = len(self._discard)
-            self._stowing = [one.path for one in stow]
-            discard = list(self._discard)
-            signature = self._root.graph.signature
-            self._decisions.append(
-                Commit(wire.CommitInput(graph=signature, records=records, discard=discard, stow=stow, ended=ended))
-            )
-
-    def _stow(self, level: Level) -> wire.Stow:
-        snapshot = wire.Snapshot(base=self._recorder.base, changes=self._dispatch.changes_of(level.path))
-        return wire.Stow(path=path_text(level.path), snapshot=snapshot)
-
-    def _conclude(self) -> None:
-        """End the run once the blob store has every checkpoint."""
-        owed = self.lineage.unmirrored or self._discard or self._ended is not None
-        if self.phase is Phase.ENDING and not owed:
-            self.phase = Phase.ENDED
-            if self._cancelled:
-                return
-            result = self.journal.result(self._root.iteration, self.lineage.head or "")
-            self._decisions.append(Finish(result) if self._failure is None else Fail(self._failure))
 
 
 def _of_fork(restore: wire.Restore) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from temporalio.worker import (
 
 from temporal_adapter import wire
 from temporal_adapter.engine import Decision, Fact
-from temporal_adapter.workflow import OBSERVE, workflow_type
+from temporal_adapter.execution import OBSERVE
+from temporal_adapter.workflow import workflow_type
 
 Told = Fact | Decision | wire.CheckpointRecord
 """What the run learned, decided and recorded, in order."""
@@ -115,7 +116,9 @@ async def _start(history: WorkflowHistory, data_converter: DataConverter, run_id
     try:
         arguments = await data_converter.decode([*started.input.payloads])
         options = wire.parse_options(arguments[1] if len(arguments) > 1 else None)
-    except Exception as error:  # of a codec, too
+    except wire.WireError:  # of a run that was refused for them
+        options = wire.StartOptions()
+    except Exception as error:  # of a codec
         raise NotReplayable(f"The arguments of the run {history.workflow_id!r} cannot be read: {error}") from error
     return Start(
         workflow_name=started.workflow_type.name,

@@ -36,14 +36,34 @@ async def rebuild(client: Client, workflow_id: str, store: str | BlobStore, run_
     stores = Stores.of(store, client)
     wanted = await run_ids(client, workflow_id) if run_id is None else [run_id]
     # One after another: a run may build on a checkpoint of the one before, which must be there by then.
-    return Rebuilt(workflow_id, tuple([await _rebuild(client, workflow_id, one, stores) for one in wanted]))
+    runs: list[Expected] = []
+    reports: list[RebuiltRun] = []
+    for one in wanted:
+        runs.append(await expected_run(client, workflow_id, one, stores))
+        reports.append(await _rebuild(stores, runs[-1]))
+    await _discard(stores, runs)
+    return Rebuilt(workflow_id, tuple(reports))
 
 
-async def _rebuild(client: Client, workflow_id: str, run_id: str, stores: Stores) -> RebuiltRun:
-    wanted = await expected_run(client, workflow_id, run_id, stores)
+async def _discard(stores: Stores, runs: list[Expected]) -> None:
+    """Mark what the runs did without. Of two that Temporal's reset made of one, the other may have recorded it."""
+    recorded = {checkpoint_id for run in runs for checkpoint_id in run.ids}
+    for run in runs:
+        for checkpoint_id in run.discarded:
+            if checkpoint_id not in recorded and await _is_own_or_none(stores, checkpoint_id, run.run.run_id):
+                await stores.checkpoints.discard(checkpoint_id)
+
+
+async def _is_own_or_none(stores: Stores, checkpoint_id: str, run_id: str) -> bool:
+    try:
+        manifest = await stores.checkpoints.load_by_id(checkpoint_id)
+    except StoreError:
+        return True
+    return manifest is None or manifest.run_id == run_id
+
+
+async def _rebuild(stores: Stores, wanted: Expected) -> RebuiltRun:
     values = [await stores.values.put(one.entries) for one in wanted.stowed]
-    for checkpoint_id in wanted.discarded:
-        await stores.checkpoints.discard(checkpoint_id)
     if await run_differences(stores, wanted.run):
         await stores.checkpoints.put_run(wanted.run)
     rebuilding, check = _Rebuilding(stores, wanted), ValueCheck(stores)
@@ -52,7 +72,7 @@ async def _rebuild(client: Client, workflow_id: str, run_id: str, stores: Stores
     unknown = [NotRebuilt(one.header.checkpoint_id, one.reason) for one in wanted.unknown]
     return RebuiltRun(
         workflow_name=wanted.run.workflow_name,
-        run_id=run_id,
+        run_id=wanted.run.run_id,
         written=tuple(rebuilding.written),
         kept=tuple(rebuilding.kept),
         failed=(*rebuilding.failed, *unknown),
@@ -86,6 +106,7 @@ class _Rebuilding:
                 return
             if not sound:  # what is wrong goes first: whoever names a wrong object is then given the right one
                 await self._store.delete(checkpoint.id)
+                await self._stores.keep(checkpoint.id)
             self._named[checkpoint.id] = [await self._write(checkpoint)]
             remaining = await differences(self._stores, checkpoint)
         except StoreError as error:

@@ -9,6 +9,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
+from temporal_adapter.store.names import discarded_object
 
 from .expected import Expected, expected
 
@@ -23,6 +24,8 @@ class Stores:
 
     checkpoints: CheckpointStore
     values: ValueStore
+    blobs: BlobStore
+    namespace: str
 
     @classmethod
     def of(cls, store: str | BlobStore, client: Client) -> Stores:
@@ -31,7 +34,17 @@ class Stores:
         return cls(
             CheckpointStore(blobs, client.namespace, cache_bytes=0),
             ValueStore(blobs, client.namespace, cache_bytes=0),
+            blobs,
+            client.namespace,
         )
+
+    async def keep(self, checkpoint_id: str) -> None:
+        """Take back the mark of a checkpoint that never happened: in another run, which Temporal reset, it did.
+
+        Raises:
+            StoreError: The store refuses.
+        """
+        await self.blobs.delete(discarded_object(self.namespace, checkpoint_id))
 
 
 async def expected_run(client: Client, workflow_id: str, run_id: str, stores: Stores) -> Expected:

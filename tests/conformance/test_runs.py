@@ -7,41 +7,13 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from agent_framework import CheckpointStorage, InMemoryCheckpointStorage, WorkflowCheckpoint
+from agent_framework import WorkflowCheckpoint
 
 from temporal_adapter.maf import EDGE_STATE_KEY, EXECUTOR_STATE_KEY, SUB_WORKFLOW_CHECKPOINT_KEY
 from temporal_adapter.testing.comparing import first_difference
 from tests.conformance.conftest import THEIRS, Subject
-from tests.support.agents import saying, two_agents
+from tests.conformance.runs import RUNS, Both
 from tests.support.differential import resume_in_process, run_in_process
-from tests.support.graphs import GRAPHS, Graph
-from tests.support.nested import NESTED, yes
-
-RUNS = {
-    "fan-in": GRAPHS["fan-in that waits a superstep"],
-    "typed message": GRAPHS["typed message"],
-    "falsy messages": GRAPHS["falsy messages, after text"],
-    "executor state": GRAPHS["executor state by hooks"],
-    "shared state": GRAPHS["shared state with two writers"],
-    "requests": GRAPHS["two requests, answered one by one"],
-    "sub-workflow": NESTED["three levels"],
-    "sub-workflow with fan-in": NESTED["fans in"],
-    "sub-workflow whose request is intercepted": NESTED["intercepts"],
-    "agents": Graph(two_agents(saying("left"), saying("right")), "Which?", yes),
-}
-
-
-class Both(InMemoryCheckpointStorage):
-    """MAF's memory, which passes on to another storage what it is given."""
-
-    def __init__(self, other: CheckpointStorage) -> None:
-        super().__init__()
-        self._other = other
-
-    async def save(self, checkpoint: WorkflowCheckpoint) -> str:
-        assert await self._other.save(checkpoint) == checkpoint.checkpoint_id
-        return await super().save(checkpoint)
-
 
 # A request to a service takes longer than a file, and what a service does to bytes does not depend on the graph.
 ON_SERVICES = ["fan-in", "requests", "sub-workflow", "agents"]

@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire", "maf", "converter", "process", "connection", "idempotency"),
     ("store", "engine", "failures", "values", "activity_errors", "stream_log", "initial_input"),
     ("attributes", "routing", "payload", "definitions", "nesting", "pristine", "answers"),
-    ("pool", "maf_checkpoint", "loading"),
+    ("pool", "maf_checkpoint", "loading", "execution"),
     ("workflow", "host", "checkpoints"),
     ("client", "plugin", "recovery"),
     ("testing", "cli"),
@@ -39,12 +39,13 @@ ONLY: dict[str, set[str]] = {
     "idempotency": set(),
     "store": {"wire"},
     "engine": {"wire"},
-    "workflow": {"activity_errors", "answers", "converter", "engine", "stream_log", "wire"},
+    "execution": {"activity_errors", "converter", "engine", "stream_log", "wire"},
+    "workflow": {"activity_errors", "answers", "converter", "engine", "execution", "wire"},
     "answers": {"engine", "wire"},
     "initial_input": {"maf"},
     "stream_log": {"wire"},
     "activity_errors": {"wire"},
-    "recovery": {"converter", "engine", "store", "wire", "workflow"},
+    "recovery": {"converter", "engine", "execution", "store", "wire", "workflow"},
 }
 
 WITHOUT_MAF = {
@@ -58,6 +59,7 @@ WITHOUT_MAF = {
     "wire",
     "store",
     "engine",
+    "execution",
     "workflow",
     "converter",
     "__init__",

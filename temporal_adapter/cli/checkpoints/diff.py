@@ -236,7 +236,7 @@ def _print(before: wire.Manifest, after: wire.Manifest, changes: Sequence[_Chang
             Text.assemble(
                 f"{sign} ",
                 output.name(header.checkpoint_id, "bold"),
-                output.name(f"  {manifest.workflow_id}  {kind_text(header)}  {header.timestamp}"),
+                output.name(f"  {manifest.workflow_id}  {kind_text(header)}  {output.moment(header.timestamp)}"),
             )
         )
     if not changes:

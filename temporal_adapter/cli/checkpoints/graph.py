@@ -148,7 +148,9 @@ class _Drawing:
 
     def _label(self, entry: wire.IndexEntry) -> Text:
         header, pending = entry.header, self._pending[entry.header.checkpoint_id]
-        label = Text.assemble(output.name(header.checkpoint_id), f"  {kind_text(header)}  {header.timestamp}")
+        label = Text.assemble(
+            output.name(header.checkpoint_id), f"  {kind_text(header)}  {output.moment(header.timestamp)}"
+        )
         if pending.request_ids:
             asked_by = ", ".join(pending.executor_ids)
             label.append_text(output.name(f"  {len(pending.request_ids)} pending ({asked_by})", "yellow"))

@@ -61,14 +61,14 @@ async def _overview(
     elif not rows:
         tell(f"There are no checkpoints in {store.place}.")
     else:
-        table = output.table("WORKFLOW ID", "WORKFLOW", "CHECKPOINTS", "LATEST", "AT", "PENDING", "IN FLIGHT")
+        table = output.table("WORKFLOW ID", "WORKFLOW", "CHECKPOINTS", "LATEST", "AT", "PENDING", "QUEUED")
         for run, latest in rows:
             table.add_row(
                 output.name(run[0].workflow_id, "bold"),
                 output.name(run[0].workflow_name),
                 str(len(run)),
                 kind_text(latest.entry.header),
-                latest.entry.header.timestamp,
+                output.moment(latest.entry.header.timestamp),
                 *latest.counts,
             )
         output.console().print(table)
@@ -86,13 +86,12 @@ async def _checkpoints(
         checkpoints = [{**_row_json(row), "head": row.entry.header.checkpoint_id in heads} for row in rows]
         output.print_json({**_where(store), "workflow_id": workflow_id, "checkpoints": checkpoints})
     else:
-        table = output.table("CHECKPOINT", "KIND", "AT", "PENDING", "IN FLIGHT", "")
+        table = output.table("CHECKPOINT", "KIND", "AT", "PENDING", "QUEUED", "", whole=2)
         for row in rows:
             header = row.entry.header
             head = "head" if header.checkpoint_id in heads else ""
-            table.add_row(
-                output.name(header.checkpoint_id, "bold"), kind_text(header), header.timestamp, *row.counts, head
-            )
+            at = output.moment(header.timestamp)
+            table.add_row(output.name(header.checkpoint_id, "bold"), kind_text(header), at, *row.counts, head)
         output.console().print(table)
     return _told(rows)
 
@@ -181,7 +180,8 @@ def _where(store: Opened) -> dict[str, str]:
 def _latest(run: Sequence[wire.IndexEntry]) -> wire.IndexEntry:
     """Return the head of the lineage; of several, the youngest."""
     heads = heads_of(run)
-    return max((one for one in reversed(run) if one.header.checkpoint_id in heads), key=_time)
+    candidates = [one for one in reversed(run) if one.header.checkpoint_id in heads]
+    return max(candidates or run, key=_time)  # without heads, it goes round in a circle
 
 
 def _time(entry: wire.IndexEntry) -> str:

@@ -6,11 +6,18 @@ The runs are made once for all tests, on the session's server; then their worker
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import importlib
 import json
+import os
+import pty
+import re
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +27,8 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from temporal_adapter import BlobCheckpointStorage, BlobStore
+from temporal_adapter import BlobCheckpointStorage, BlobStore, wire
+from temporal_adapter.store import RECORDED_RANK, CheckpointStore
 from tests.support import commands
 from tests.support.running import pending, serving
 
@@ -67,6 +75,22 @@ class Shell:
             timeout=60,
         )
         return commands.Ended(done.returncode, done.stdout, done.stderr)
+
+    def at_terminal(self, *arguments: str, width: int) -> list[str]:
+        """Run `temporal-adapter` at a terminal of this width; return the lines, without colours."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+        env = {name: one for name, one in self.env.items() if name != "COLUMNS"} | {"TERM": "xterm"}
+        command = [sys.executable, "-m", "temporal_adapter.cli", *arguments]
+        with subprocess.Popen(command, cwd=self.folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+            os.close(theirs)
+            shown = b""
+            with contextlib.suppress(OSError):  # of a terminal that its last program has left
+                while read := os.read(ours, 4096):
+                    shown += read
+            assert process.wait(30) == 0
+        os.close(ours)
+        return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines()
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         """Run `temporal-adapter ... --json`; return the document."""
@@ -140,6 +164,29 @@ async def _what_if(shop: ModuleType, store: BlobStore, namespace: str, request_i
     await shop.build_order().run(
         checkpoint_id=paused[-1].checkpoint_id, checkpoint_storage=ours, responses={request_id: False}
     )
+
+
+async def commit(
+    folder: Path,
+    checkpoint_id: str,
+    parent: str | None = None,
+    *,
+    workflow_id: str,
+    number: int = 0,
+    kind: str = "superstep",
+) -> None:
+    """Write an empty checkpoint of a workflow `made`, in the namespace `default`, for lineages no run can have yet."""
+    header = wire.CheckpointHeader(
+        checkpoint_id=checkpoint_id,
+        previous_checkpoint_id=parent,
+        iteration=number,
+        timestamp=f"2026-01-01T00:00:00.{number:06}+00:00",
+        kind=kind,  # type: ignore[arg-type]
+    )
+    record = wire.CheckpointRecord(header=header, snapshot=wire.Snapshot(changes=wire.Changes()))
+    graph = wire.Graph(name="made", signature="s", start_executor_id="a", executors=["a"], max_iterations=1)
+    store = CheckpointStore(BlobStore(folder), "default")
+    await store.commit(record, graph=graph, workflow_id=workflow_id, rank=RECORDED_RANK)
 
 
 @pytest.fixture

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from temporal_adapter import BlobStore, wire
-from temporal_adapter.store import RECORDED_RANK, CheckpointStore
-
-from .conftest import Shell
+from .conftest import Shell, commit
 
 
 def test_a_run_that_went_on_from_another_hangs_below_the_checkpoint_it_came_from(shell: Shell) -> None:
@@ -51,35 +48,32 @@ def test_json_has_the_checkpoints_with_their_parents(shell: Shell) -> None:
 
 async def test_forks_of_one_run_and_long_lineages_and_lost_parents_are_drawn(shell: Shell, tmp_path: Path) -> None:
     # Given a lineage of 1,200 checkpoints whose parent is gone, with a branch in its middle and a fork at its end
-    store = CheckpointStore(BlobStore(tmp_path / "store"), shell.env["TEMPORAL_NAMESPACE"])
     parents = {"c0000": "pruned", **{f"c{number:04}": f"c{number - 1:04}" for number in range(1, 1200)}}
     parents |= {"branch": "c0600", "edited": "c1199"}
     for number, (checkpoint_id, parent) in enumerate(parents.items()):
-        await _commit(store, checkpoint_id, parent, number, kind="fork" if checkpoint_id == "edited" else "superstep")
+        kind = "fork" if checkpoint_id == "edited" else "superstep"
+        await commit(tmp_path, checkpoint_id, parent, workflow_id="long", number=number, kind=kind)
 
-    ended = shell.run("checkpoint", "graph", "long", "--checkpoint-store", str(tmp_path / "store"))
+    ended = shell.run("checkpoint", "graph", "long", "--checkpoint-store", str(tmp_path), "--namespace", "default")
 
     lines = ended.out.splitlines()
     assert ended.code == 0
-    assert lines[0] == "long (endless) after pruned, which is not in the store"
+    assert lines[0] == "long (made) after pruned, which is not in the store"
     assert lines[601].startswith("├── c0600  superstep 600")
-    assert lines[602] == "│   └── branch long (endless)"
+    assert lines[602] == "│   └── branch long (made)"
     assert lines[603].startswith("│       └── branch  superstep 1200")
     assert lines[-1].startswith("└── edited  fork")
 
 
-async def _commit(store: CheckpointStore, checkpoint_id: str, parent: str, number: int, *, kind: str) -> None:
-    header = wire.CheckpointHeader(
-        checkpoint_id=checkpoint_id,
-        previous_checkpoint_id=parent,
-        iteration=number,
-        timestamp=f"2026-01-01T00:00:00.{number:06}+00:00",
-        kind=kind,  # type: ignore[arg-type]
-    )
-    record = wire.CheckpointRecord(header=header, snapshot=wire.Snapshot(changes=wire.Changes()))
-    graph = wire.Graph(name="endless", signature="s", start_executor_id="a", executors=["a"], max_iterations=1)
-    await store.commit(record, graph=graph, workflow_id="long", rank=RECORDED_RANK)
-
-
 def test_an_unknown_workflow_is_not_found(shell: Shell) -> None:
     assert shell.run("checkpoint", "graph", "nobody").code == 4
+
+
+async def test_a_lineage_that_goes_round_in_a_circle_is_drawn_once(shell: Shell, tmp_path: Path) -> None:
+    await commit(tmp_path, "first", "second", workflow_id="circle")
+    await commit(tmp_path, "second", "first", workflow_id="circle")
+
+    ended = shell.run("checkpoint", "graph", "circle", "--checkpoint-store", str(tmp_path), "--namespace", "default")
+
+    assert ended.code == 0
+    assert [ended.out.count(one) for one in ("── first ", "── second ")] == [1, 1]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from .conftest import Shell, Store
+from .conftest import Shell, Store, commit
 
 KINDS = ["entry", *("superstep",) * 3, "response", "superstep", "superstep", "response", "superstep", "superstep"]
 
@@ -17,7 +17,7 @@ def test_it_lists_all_workflow_ids_youngest_first(shell: Shell) -> None:
 
     assert (ended.code, ended.err) == (0, "")
     heading, *rows = [line.split() for line in ended.out.splitlines()]
-    assert heading[:3] == ["WORKFLOW", "ID", "WORKFLOW"]
+    assert heading == ["WORKFLOW", "ID", "WORKFLOW", "CHECKPOINTS", "LATEST", "AT", "PENDING", "QUEUED"]
     assert [row[:3] for row in rows] == [
         ["what-if", "order", "3"],
         ["order-2", "order", "4"],
@@ -115,3 +115,34 @@ def test_the_namespace_is_that_of_the_profile(shell: Shell, tmp_path: Path) -> N
     shell.env["TEMPORAL_CONFIG_FILE"] = str(config)
 
     assert shell.json("checkpoint", "list", "--profile", "there")["namespace"] == "of-the-profile"
+
+
+@pytest.mark.parametrize("width", [200, 80, 40])
+def test_at_a_terminal_no_id_is_lost(shell: Shell, width: int) -> None:
+    shown = shell.at_terminal("checkpoint", "list", "order-1", width=width)
+
+    ids = [one["checkpoint_id"] for one in shell.checkpoints("order-1")]
+    if width >= 80:  # each id in one line, to be copied
+        assert [line.split()[0] for line in shown if line[:36] in ids] == ids
+    else:
+        assert "".join(line.split()[0] for line in shown[2:] if not line.startswith(" ")).replace(" ", "") in "".join(
+            ids
+        )
+
+
+async def test_odd_workflow_ids_are_shown_so_that_they_can_be_told_apart(shell: Shell, tmp_path: Path) -> None:
+    # Given one of MAF's own storage, without a workflow id, one that steers terminals, and a lineage in a circle
+    await commit(tmp_path, "plain", workflow_id="")
+    await commit(tmp_path, "hostile", workflow_id="\x1b[2J\nid")
+    await commit(tmp_path, "first", "second", workflow_id="circle")
+    await commit(tmp_path, "second", "first", workflow_id="circle")
+    there = ["--checkpoint-store", str(tmp_path), "--namespace", "default"]
+
+    ended = shell.run("checkpoint", "list", *there)
+    plain = shell.json("checkpoint", "list", "", *there)
+
+    assert ended.code == 0
+    assert "\x1b" not in ended.out
+    assert len(ended.out.splitlines()) == 4
+    assert "\\x1b[2J\\nid" in ended.out
+    assert [one["checkpoint_id"] for one in plain["checkpoints"]] == ["plain"]

@@ -28,7 +28,7 @@ SHOWN = {match["name"]: match["code"] for match in BLOCK.finditer(PAGE) if match
 GREETING = next(one["code"] for one in BLOCK.finditer((ROOT / "README.md").read_text()) if one["name"] == "greeting.py")
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\+00:00")
+TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 
 # The script that `pip install` would make.
 SCRIPT = f'#!/bin/sh\nexec {sys.executable} -m temporal_adapter.cli "$@"\n'

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from agent_framework import Workflow
+from agent_framework import Workflow, WorkflowBuilder, WorkflowContext, WorkflowEvent, executor
 from temporalio.client import Client
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore, DurableRun
 from temporal_adapter.recovery import rebuild, verify
 from tests.support.differential import resume_in_process
-from tests.support.graphs import ask_once, ask_twice, chain
+from tests.support.graphs import Report, ask_once, ask_twice, chain
 from tests.support.nested import three_levels
-from tests.support.recovering import contents, filling_child, gathering_then_asking, reporting_at_length
-from tests.support.running import failure_of, pending, serving
+from tests.support.recovering import Gather, contents, filling_child, gathering_then_asking, reporting_at_length
+from tests.support.running import failure_of, pending, serving, until
 from tests.support.scripted import Script, failing, flaky_between
 
 LARGE = 100_000
@@ -219,3 +222,86 @@ async def test_all_runs_of_a_workflow_id_are_rebuilt(client: Client, task_queue:
     assert len(rebuilt.runs) == 2
     assert all(len(run.written) == 4 for run in rebuilt.runs)
     assert (await verify(client, id, lost)).same
+
+
+async def test_the_worker_that_was_there_before_goes_on_with_what_is_rebuilt(
+    client: Client, task_queue: str, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "store")
+    async with serving(client, task_queue, gathering_then_asking, store=BlobStore(place)) as durable:
+        run = await durable.start(1, id=task_queue)
+        [request] = await pending(run)
+        shutil.rmtree(place)
+        await rebuild(client, task_queue, place)
+        await run.respond(request.request_id, True)
+        outputs = (await run.result()).get_outputs()
+
+    assert outputs == [("last", "ask: 3? True")]
+    told = await verify(client, task_queue, place)
+    assert told.same, told.differences
+    await _assert_each_opens(gathering_then_asking, place, task_queue)
+
+
+async def test_an_open_run_that_waits_for_the_lost_store_goes_on_by_itself_once_it_is_rebuilt(
+    client: Client, task_queue: str, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "store")
+    await paused(client, task_queue, gathering_then_asking, BlobStore(place))
+    shutil.rmtree(place)
+    async with serving(client, task_queue, gathering_then_asking, store=BlobStore(place)) as durable:
+        run = durable.get_run(task_queue)
+        [request] = await run.pending_requests()
+        await run.respond(request.request_id, True)
+
+        async def waits() -> bool:
+            return any(event.type == "warning" for event in [event async for event in _so_far(run)])
+
+        await until(waits)
+        await rebuild(client, task_queue, place)
+        outputs = (await run.result()).get_outputs()
+
+    assert outputs == [("last", "ask: 3? True")]
+    told = await verify(client, task_queue, place)
+    assert told.same, told.differences
+
+
+async def _so_far(run: DurableRun) -> AsyncIterator[WorkflowEvent[Any]]:
+    count = (await run.status()).events
+    async for event in run.events():
+        yield event
+        count -= 1
+        if not count:
+            return
+
+
+async def test_a_resumed_run_is_rebuilt_after_the_one_that_it_goes_on_from(client: Client, task_queue: str) -> None:
+    store, lost, fails = BlobStore("memory://"), BlobStore("memory://"), [True]
+
+    def build() -> Workflow:
+        @executor(id="once")
+        async def once(value: int, ctx: WorkflowContext[int]) -> None:
+            if fails[0]:
+                raise ValueError("not yet")
+            await ctx.send_message(value)
+
+        first, second, last = Gather(id="first"), Gather(id="second"), Report("last")
+        builder = WorkflowBuilder(name="resumed", start_executor=first)
+        return builder.add_chain([first, second, once, last]).build()
+
+    options = ActivityConfig(retry_policy=RetryPolicy(maximum_attempts=1))
+    async with serving(client, task_queue, build, store=store, default_activity_options=options) as durable:
+        await failure_of(await durable.start(1, id=task_queue))
+        fails[0] = False
+        resumed = await durable.resume(task_queue)
+        await resumed.result()
+    intact = await verify(client, task_queue, store)
+
+    only_the_last = await rebuild(client, task_queue, lost, run_id=intact.run_ids[1])
+    both = await rebuild(client, task_queue, lost)
+
+    assert intact.same, intact.differences
+    assert not only_the_last.complete
+    assert both.complete, both
+    again = await verify(client, task_queue, lost)
+    assert again.same, again.differences
+    assert again.checkpoints == intact.checkpoints

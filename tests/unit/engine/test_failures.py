@@ -33,10 +33,12 @@ GRAPH = wire.Graph(
 )
 
 
-def seeded(graph: wire.Graph = GRAPH, commit: wire.CommitOutcome | None = None) -> tuple[Engine, list[Decision]]:
-    """An engine whose start executor runs."""
+def seeded(
+    graph: wire.Graph = GRAPH, commit: wire.CommitOutcome | None = None, *, marks_end: bool = False
+) -> tuple[Engine, list[Decision]]:
+    """An engine whose start executor runs; by itself it does not tell the store how it ended."""
     numbers = iter(range(1, 1000))
-    engine = Engine(lambda: stamp(next(numbers)))
+    engine = Engine(lambda: stamp(next(numbers)), marks_end=lambda: marks_end)
     engine.start("input", wire.StartOptions())
     message = wire.Message(source_id="internal:start", data=text("input"), target_id="start")
     routes = [wire.Route(group=0, targets=["start"], source_ids=["internal:start"])]
@@ -180,6 +182,30 @@ def test_mirror_trouble_is_a_warning_and_a_commit_of_its_own() -> None:
     engine.receive(Committed(WRITTEN))
     status = engine.status()
     assert (status.unmirrored_checkpoints, status.mirror_error) == (0, None)
+
+
+def test_the_store_is_told_how_a_run_ended_before_it_ends() -> None:
+    engine, _ = seeded(marks_end=True)
+
+    (commit,) = engine.receive(DeliveryFailed(0, failure("ValueError", "no")))
+
+    assert isinstance(commit, Commit)
+    assert commit.input.ended is not None
+    assert (commit.input.ended.state, commit.input.ended.checkpoint_id) == ("failed", engine.lineage.head)
+    assert engine.receive(Committed(wire.CommitOutcome())) == [Fail(failure("ValueError", "no"))]
+
+
+def test_the_store_is_told_of_the_end_with_the_last_of_the_checkpoints() -> None:
+    engine, decisions = seeded(commit=wire.CommitOutcome(error="away"), marks_end=True)
+    (first,) = (one for one in decisions if isinstance(one, Commit))
+
+    assert engine.receive(DeliveryFailed(0, failure("ValueError", "no"))) == []  # the commit under way comes first
+    (second,) = engine.receive(Committed(WRITTEN))
+
+    assert first.input.ended is None
+    assert isinstance(second, Commit)
+    assert second.input.ended is not None
+    assert engine.receive(Committed(wire.CommitOutcome())) == [Fail(failure("ValueError", "no"))]
 
 
 def test_a_run_that_could_not_be_seeded_has_failed_and_refuses_responses() -> None:

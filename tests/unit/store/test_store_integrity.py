@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.unit.store.conftest import MakeRecord
 
 RANK = attempt_rank(datetime(2026, 1, 1, tzinfo=timezone.utc), 1)
-LARGE = [[f"line {number} of {which}" for number in range(10_000)] for which in "ab"]
+LARGE = [[f"line {number} of {which}" for number in range(4_000)] for which in "ab"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ async def cases(blobs: BlobStore, graph: wire.Graph, make_record: MakeRecord) ->
     checkpoints, values = CheckpointStore(blobs, "default", cache_bytes=0), ValueStore(blobs, "default", cache_bytes=0)
     bases: dict[str, wire.Base] = {}
     lists: list[str] = []
-    for name, count in [("small", 3), ("small-other", 3), ("paged", 300), ("paged-other", 310)]:
+    for name, count in [("small", 3), ("small-other", 3), ("paged", 100), ("paged-other", 110)]:
         state = {f"key-{n}": wire.Value(inline=f"{name} {n:090}", size=110) for n in range(count)}
         before = set(await blobs.list("default/values"))
         record = make_record(name, changes=wire.Changes(state={**state}))

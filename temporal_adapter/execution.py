@@ -1,0 +1,317 @@
+"""One run at work: carries out the engine's decisions as activities, and turns what happens into facts.
+
+Deterministic by construction: everything it does follows from facts in history, through the pure engine. It must never
+import `agent_framework` or a user's module, decode a `wire.Value`, or keep a rule of its own about supersteps. The
+doors for people and services are `workflow`'s.
+
+How a worker's configuration reaches a run: `ACTIVITY_CONFIG`, an extern function that the plugin's interceptor
+provides. Without it, as in a bare replayer, the defaults apply: activity options are no part of what Temporal compares
+in a replay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar, cast
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import FailureError, is_cancelled_exception
+from temporalio.workflow import ActivityConfig, LocalActivityConfig
+
+with workflow.unsafe.imports_passed_through():
+    from temporal_adapter import wire
+    from temporal_adapter.activity_errors import as_application_error, cause_of, failure_of, will_pass
+    from temporal_adapter.converter import ordered_json
+    from temporal_adapter.engine import (
+        Answer,
+        Commit,
+        Committed,
+        Decision,
+        Deliver,
+        DeliveryFailed,
+        DeliveryFinished,
+        Engine,
+        Fact,
+        Fail,
+        Fate,
+        Finish,
+        InputRefused,
+        Judge,
+        Phase,
+        ResponsesJudged,
+        Seeded,
+        Stamp,
+        TurnEnded,
+    )
+    from temporal_adapter.stream_log import StreamLog, asks_for_stream
+    from temporal_adapter.wire.names import (
+        Service,
+        executor_activity_type,
+        service_activity_type,
+    )
+
+ACTIVITY_CONFIG = "temporal_adapter.activity_config"
+"""Name of the extern function `(activity_type) -> ActivityConfig`."""
+
+OBSERVE = "temporal_adapter.observe"
+"""Name of the extern function `(fact, decision or record) -> None` that watches a replay; workers have none."""
+
+DEFAULT_ACTIVITY_CONFIG = ActivityConfig(
+    start_to_close_timeout=timedelta(minutes=5),
+    heartbeat_timeout=timedelta(seconds=30),
+    retry_policy=RetryPolicy(maximum_attempts=5, maximum_interval=timedelta(minutes=1)),
+)
+"""Options of executors' activities, under what the user sets."""
+
+_LOCAL = LocalActivityConfig(
+    start_to_close_timeout=timedelta(seconds=30),
+    retry_policy=RetryPolicy(maximum_attempts=3, initial_interval=timedelta(milliseconds=200)),
+)
+# Without a bound on attempts: a checkpoint that the blob store lacks is written as soon as the store is back.
+_COMMIT = ActivityConfig(
+    start_to_close_timeout=timedelta(minutes=1),
+    retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
+)
+
+# Between tries while the workers have another graph than the run was started with, or the blob store is away.
+_PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
+
+_CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
+
+ResultT = TypeVar("ResultT", wire.SeedResult, wire.DeliveryResult, wire.RespondResult, wire.CommitResult)
+
+
+class Execution:
+    """The engine and the activities under way."""
+
+    def __init__(self, options: Any) -> None:
+        self._stream = StreamLog() if asks_for_stream(options) else None
+        info = workflow.info()
+        self._name = info.workflow_type
+        # Of what history has recorded last. `workflow.now()` will not do: just after a local activity it is another in
+        # the first execution than in a replay.
+        self._clock = info.workflow_start_time.isoformat(timespec="microseconds")
+        self._engine = Engine(
+            lambda: Stamp(str(workflow.uuid4()), self._clock),
+            marks_end=lambda: workflow.patched("the store is told how a run ended"),
+        )
+        self._observe = _observer()
+        if self._observe is not None:
+            self._engine.observe(self._observe)
+        self._facts: list[Fact] = []
+        self._deliveries: dict[int, asyncio.Task[None]] = {}
+        self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
+        self._tickets = 0
+        self._awaited: set[int] = set()  # tickets of updates
+        self._answers: dict[int, tuple[Fate, ...]] = {}
+        self._turns = 0  # of a session, that an update `run` began and waits for
+        self._turn: int | None = None  # the one under way
+        self._turn_ends: dict[int, TurnEnded] = {}
+        self._conclusion: Finish | Fail | None = None
+        self._error: BaseException | None = None  # of the delivery that failed the run
+        self._crash: BaseException | None = None  # of a task of ours: a fault, which must stop the workflow task
+
+    def _concluded(self) -> bool:
+        """Whether the run is over and everybody who waits for an answer has it."""
+        return self._conclusion is not None and self._nobody_waits()
+
+    def _nobody_waits(self) -> bool:
+        if self._stream is not None:
+            self._stream.close()
+        return workflow.all_handlers_finished()
+
+    async def _cancel(self) -> None:
+        """Stop the executors; give checkpoints that are not yet in the blob store a moment to get there."""
+        for decision in self._engine.cancel():
+            self._carry_out(decision)
+        self._stop_deliveries()
+
+        def stopped() -> bool:  # deliveries are over at once, unless the user's options say to wait for the executors
+            return self._engine.phase is Phase.ENDED and not self._deliveries and self._nobody_waits()
+
+        over = self._take_facts_until(stopped)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(over, _CANCEL_PATIENCE.total_seconds())
+
+    async def _begin(self, message: Any, options: Any) -> None:
+        try:
+            wire.check_depth(message)
+            parsed = wire.parse_options(options)
+            if parsed.session and message is None and parsed.restore is None:
+                self._engine.open_session(parsed)
+                return
+            seed = self._engine.start(message, parsed)
+            result = await self._despite_trouble("The run", lambda: self._local("seed", seed))
+        except (FailureError, wire.WireError) as error:
+            if is_cancelled_exception(error):
+                raise
+            failure = failure_of(error)
+            self._engine.abort(failure)
+            await self._take_facts_until(self._nobody_waits)
+            raise as_application_error(failure) from error
+        self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
+
+    async def _seed_further(self, seed: wire.SeedInput) -> None:
+        try:
+            result = await self._despite_trouble("The input", lambda: self._local("seed", seed))
+        except FailureError as error:
+            if not is_cancelled_exception(error):
+                self._facts.append(InputRefused(failure_of(error)))
+        else:
+            self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
+
+    def _recorded(self, shape: type[ResultT], data: Any) -> ResultT:
+        """Read an activity's result, and the time from it."""
+        result = wire.load(shape, data)
+        self._clock = max(self._clock, result.at)
+        return result
+
+    # --- facts and decisions --------------------------------------------------------------------------------
+
+    async def _take_facts_until(self, over: Callable[[], bool]) -> None:
+        while not over():
+            await workflow.wait_condition(lambda: bool(self._facts) or self._crash is not None or over())
+            if self._crash is not None:  # not as it is: Temporal would fail the run for an error of its own kinds
+                raise RuntimeError("A task of the run failed; this is a fault of the adapter.") from self._crash
+            while self._facts:
+                fact = self._facts.pop(0)
+                if self._observe is not None:
+                    self._observe(fact)
+                for decision in self._engine.receive(fact):
+                    self._carry_out(decision)
+            if self._engine.phase in (Phase.ENDING, Phase.ENDED):
+                self._stop_deliveries()
+
+    def _stop_deliveries(self) -> None:
+        for task in self._deliveries.values():
+            task.cancel()
+
+    def _carry_out(self, decision: Decision) -> None:
+        if self._observe is not None:
+            self._observe(decision)
+        match decision:
+            case Deliver():
+                self._deliveries[decision.index] = self._spawn(self._deliver(decision))
+            case Judge():
+                self._others.add(self._spawn(self._judge(decision)))
+            case Commit():
+                self._others.add(self._spawn(self._commit(decision)))
+            case Answer(ticket, fates):
+                if ticket in self._awaited:
+                    self._answers[ticket] = fates
+                else:
+                    self._log_refusals(fates)
+            case TurnEnded(failure):
+                if failure is not None:
+                    self._stop_deliveries()
+                if self._turn is not None:
+                    self._turn_ends[self._turn], self._turn = decision, None
+            case Finish() | Fail():
+                self._conclusion = decision
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._on_done)
+        return task
+
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        self._others.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._crash = task.exception()
+
+    async def _deliver(self, decision: Deliver) -> None:
+        path = [*decision.input.path, decision.input.executor_id]
+        activity_type = executor_activity_type(self._name, path)
+        config = _activity_config(activity_type)
+        data = decision.input
+        if self._stream is not None and not data.path:  # MAF runs a sub-workflow without streaming
+            data = wire.replace(data, stream=self._stream.room(len(self._deliveries)))
+        try:
+            result = await self._despite_trouble(
+                f"Executor {'/'.join(path)!r}",
+                lambda: self._activity(activity_type, data, config),
+            )
+        except FailureError as error:
+            if is_cancelled_exception(error) and self._engine.phase is not Phase.RUNNING:
+                return  # cancelled by us, because a sibling failed or the run was cancelled
+            self._error = error
+            self._facts.append(DeliveryFailed(decision.index, failure_of(error)))
+        else:
+            self._facts.append(DeliveryFinished(decision.index, self._recorded(wire.DeliveryResult, result)))
+        finally:
+            self._deliveries.pop(decision.index, None)
+
+    async def _judge(self, decision: Judge) -> None:
+        try:
+            result = await self._despite_trouble("A response", lambda: self._local("respond", decision.input))
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                return
+            reason = f"it could not be judged ({failure_of(error).message}). Send it again once that is mended."
+            ids = [response.request_id for response in decision.input.responses]
+            judgements = [wire.Judgement(request_id=one, refused=reason) for one in ids]
+            self._facts.append(ResponsesJudged(wire.RespondResult(judgements=judgements, at=self._clock)))
+        else:
+            self._facts.append(ResponsesJudged(self._recorded(wire.RespondResult, result)))
+
+    async def _commit(self, decision: Commit) -> None:
+        activity_type = service_activity_type(self._name, "commit")
+        try:
+            result = await self._despite_trouble(
+                "A checkpoint", lambda: self._activity(activity_type, decision.input, _COMMIT)
+            )
+        except FailureError as error:
+            if not is_cancelled_exception(error):
+                raise
+        else:
+            committed = self._recorded(wire.CommitResult, result)
+            self._facts.append(Committed(committed.records, tuple(committed.stowed)))
+
+    async def _despite_trouble(self, who: str, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a call again and again while it fails of what will pass; whatever else it raises is raised."""
+        pause = _PAUSE
+        while True:
+            try:
+                return await call()
+            except FailureError as error:
+                if not will_pass(error):
+                    raise
+                if pause == _PAUSE:
+                    self._warn(f"{who} waits, and is tried again: {cause_of(error)}")
+            await workflow.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _activity(self, activity_type: str, data: Any, config: ActivityConfig) -> Any:
+        return await workflow.execute_activity(activity_type, ordered_json(wire.dump(data)), **config)
+
+    async def _local(self, service: Service, data: Any) -> Any:
+        activity_type = service_activity_type(self._name, service)
+        return await workflow.execute_local_activity(activity_type, ordered_json(wire.dump(data)), **_LOCAL)
+
+    # --- what has nobody to tell it to ---
+
+    def _log_refusals(self, fates: Sequence[Fate]) -> None:
+        for fate in fates:
+            if fate.refused is not None:
+                workflow.logger.warning("A response to request %r was refused: %s", fate.request_id, fate.refused)
+
+    def _warn(self, text: str) -> None:
+        """Show something that whoever sent a signal cannot be told: in the events and in the worker's log."""
+        self._engine.journal.warn(text)
+        workflow.logger.warning("%s", text)
+
+
+# --- options, JSON ------------------------------------------------------------------------------------------
+
+
+def _activity_config(activity_type: str) -> ActivityConfig:
+    functions = cast("Mapping[str, Callable[[str], ActivityConfig]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType]
+    return functions[ACTIVITY_CONFIG](activity_type) if ACTIVITY_CONFIG in functions else DEFAULT_ACTIVITY_CONFIG
+
+
+def _observer() -> Callable[[Any], None] | None:
+    return cast("Mapping[str, Callable[[Any], None]]", workflow.extern_functions()).get(OBSERVE)  # pyright: ignore[reportUnknownMemberType]

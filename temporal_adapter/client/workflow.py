@@ -10,7 +10,7 @@ from temporalio.client import Client
 
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
-from temporal_adapter.payload import Reader
+from temporal_adapter.payload import Reader, Values
 from temporal_adapter.store import BlobStore, ValueStore
 from temporal_adapter.values import client_codec, to_plain_json
 
@@ -39,7 +39,10 @@ class DurableWorkflow:
         self._name = name
         self._task_queue = task_queue
         self._codec = client_codec()
-        values = NoStore() if checkpoint_store is None else ValueStore(BlobStore.of(checkpoint_store), client.namespace)
+        values: Values = NoStore()
+        if checkpoint_store is not None:
+            blobs = BlobStore.of(checkpoint_store, client.data_converter.payload_codec)
+            values = ValueStore(blobs, client.namespace)
         self._reader = EventReader(Reader(self._codec, values))
 
     async def start(

@@ -40,16 +40,17 @@ class Host:
         self.pool = pool
         self.on_failure: OnFailure = on_failure  # of an executor, unless the run says
         self._blobs = blobs
-        self._stores: dict[str, Stores] = {}
+        self._stores: dict[tuple[str, int], Stores] = {}  # by namespace and codec, which its stores keep alive
 
     def stores(self) -> Stores:
-        """Return the stores for the namespace of the activity that runs now."""
-        namespace = activity.info().namespace
-        if namespace not in self._stores:
-            self._stores[namespace] = Stores(
-                ValueStore(self._blobs, namespace), CheckpointStore(self._blobs, namespace)
-            )
-        return self._stores[namespace]
+        """Return the stores for the namespace of the activity that runs now, through the codec of its client."""
+        namespace, codec = activity.info().namespace, activity.client().data_converter.payload_codec
+        key = namespace, id(codec)
+        if key not in self._stores:
+            blobs = BlobStore.of(self._blobs, codec)
+            values = ValueStore(blobs, namespace)
+            self._stores[key] = Stores(values, CheckpointStore(blobs, namespace))
+        return self._stores[key]
 
     @asynccontextmanager
     async def graph(self, signature: str) -> AsyncGenerator[BuiltGraph, None]:

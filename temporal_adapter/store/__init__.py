@@ -1,7 +1,17 @@
 """The blob store: checkpoints and large values, behind one URL.
 
 What lives here: reading and writing objects, their names, and the check that what is read is what was written. What
-must never be here: MAF, Temporal, the meaning of a value, and any decision about a run.
+must never be here: MAF, Temporal (save the payload codec that bytes pass), the meaning of a value, and any decision
+about a run. From the bottom up:
+
+    blobs        named bytes under one URL; `frame` is how a payload codec's bytes look
+    seal, records   JSON objects that tell when they are damaged
+    contents     objects named by their content, with `key` where a codec encodes; `pruning` keeps them from vanishing
+    values       tagged JSON as such objects, large ones in `chunks`; `spill` decides what goes there
+    forms        a checkpoint in one piece, or in `pages` and changes (`overlay`)
+    checkpoints  the checkpoints of a namespace, with `index`, `runs` and `lineage`; `references` is what they need
+
+`names` has the names of all objects.
 """
 
 from .blobs import BlobStore

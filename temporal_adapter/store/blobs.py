@@ -194,7 +194,9 @@ class BlobStore:
                 f"{self._fix}"
             ) from error
         except StoreError as error:
-            reason = _reason(error.__cause__ or error)
+            if not isinstance(error.__cause__, (BaseError, OSError)):  # the payload codec's trouble, not the place's
+                raise
+            reason = _reason(error.__cause__)
             raise StoreError(f"The blob store {self._url} cannot be used: {reason}. {self._fix}") from error
 
     async def _try_out(self, name: str) -> None:

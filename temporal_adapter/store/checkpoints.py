@@ -167,6 +167,14 @@ class CheckpointStore:
         digest = hashlib.sha256(data).hexdigest()
         return wire.Base(checkpoint_id=checkpoint_id, object=name, digest=digest), manifest
 
+    async def stored_form(self, name: str, checkpoint_id: str) -> Form:
+        """Return what the object of this name holds, without reading pages. For `store.references`.
+
+        Raises:
+            StoreError: As `load`.
+        """
+        return self._form_in(await self._records.bytes_of(name, _whose(checkpoint_id)), name, checkpoint_id)
+
     async def list(self, workflow_name: str, workflow_id: str | None = None) -> list[wire.Manifest]:
         """Return the checkpoints of a workflow, or of one workflow id, each parent before its children.
 

@@ -1,4 +1,4 @@
-"""Real runs that make rich checkpoints, and a storage that passes them on. What is made of them is the tests' to say."""
+"""Real runs that make rich checkpoints, and a storage that passes these on. What to expect is the tests' to say."""
 
 from __future__ import annotations
 

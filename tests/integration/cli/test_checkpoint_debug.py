@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.support import commands
 
 from .conftest import SHOP, Shell, Store
 
@@ -160,6 +163,19 @@ def test_leaving_the_debugger_is_no_error_of_the_executor(shell: Shell, store: S
 
     assert ended.code == 130
     assert ended.err.endswith("Left in the debugger.\n")
+
+
+def test_an_interrupt_ends_the_run(shell: Shell, store: Store) -> None:
+    edited(shell, "# BREAKPOINT", "import asyncio; print('asleep', flush=True); await asyncio.sleep(600)")
+    command = ["checkpoint", "debug", shell.id_of("order-1", PAUSE), *FACTORY, *yes(store)]
+
+    with commands.started("-m", "temporal_adapter.cli", *command, cwd=shell.folder, env=shell.env) as process:
+        commands.line_with(process, "asleep")
+        process.send_signal(signal.SIGINT)
+        ended = commands.ended(process)
+
+    assert ended.code == 130
+    assert "Traceback" not in ended.err
 
 
 def refused(shell: Shell, *options: str, checkpoint_id: str | None = None) -> str:

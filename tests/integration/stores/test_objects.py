@@ -9,12 +9,12 @@ import pytest
 
 from temporal_adapter import BlobStore
 from temporal_adapter.store import MissingObject
-from tests.support.stores import KINDS, S3_PAGE, Place, new_place
+from tests.support.stores import S3_PAGE, Place, new_place
 
 LARGE = 20 * 1024 * 1024
 
-# More than the page of a listing holds, which on Azure is 5,000.
-MORE_THAN_A_PAGE = {"local": 1001, "memory": 1001, "s3": 3 * S3_PAGE + 1, "azure": 5001}
+# Azure's pages hold 5,000 objects, which take Azurite too long to fill in every run of the tests.
+MORE_THAN_A_PAGE = {"local": 1001, "memory": 1001, "s3": 3 * S3_PAGE + 1}
 
 
 async def test_the_store_can_be_probed_and_nothing_stays(blobs: BlobStore) -> None:
@@ -90,7 +90,7 @@ async def test_the_path_of_a_url_is_a_prefix_of_its_own(place: Place) -> None:
     assert await one.get("a") == b"1"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MORE_THAN_A_PAGE)
 async def test_a_list_of_more_than_a_page_is_complete(kind: str, request: pytest.FixtureRequest) -> None:
     blobs = new_place(kind, request).open()
     expected = [f"many/{number:05d}" for number in range(MORE_THAN_A_PAGE[kind])]

@@ -171,6 +171,8 @@ async def test_a_codec_that_raises_is_trouble_of_the_store_that_names_the_object
     ) as raised:
         await blobs.put_new("a", b"report")
     assert isinstance(raised.value.__cause__, RuntimeError)
+    with pytest.raises(StoreError, match=r"cannot encode the object probe-.*the key server is away"):
+        await blobs.probe()
 
 
 async def test_a_lost_key_is_named_and_its_values_are_never_taken_for_others(tmp_path: Path) -> None:

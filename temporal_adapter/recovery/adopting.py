@@ -7,7 +7,7 @@ What is open is read from the store alone; a server that knows better is believe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -17,7 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
-from temporal_adapter.store import BlobStore, CheckpointStore, StoreError
+from temporal_adapter.store import BlobStore, CheckpointStore, CorruptObject, StoreError
 
 from .reports import Adoption
 from .runs import Stores
@@ -53,26 +53,40 @@ async def adopt(
     """
     checkpoints = Stores.of(store, client).checkpoints
     adopting = _Adopting(client, checkpoints, task_queue, dry_run)
-    runs = await _last_runs(checkpoints)
-    wanted = [run for run in runs if workflow_name in (None, run.workflow_name)]
-    reports = await asyncio.gather(*map(adopting.adopt, wanted))
-    strangers = await _strangers(checkpoints, runs, workflow_name)
-    return tuple(sorted([*reports, *strangers], key=lambda one: (one.workflow_id, one.workflow_name)))
+    runs, failed = await _last_runs(checkpoints)
+    reports = await asyncio.gather(*(adopting.adopt(run) for run in runs if workflow_name in (None, run.workflow_name)))
+    known = {run.workflow_id for run in runs} | {one.workflow_id for one in failed}
+    strangers = await _strangers(checkpoints, known)
+    others = [one for one in [*failed, *strangers] if workflow_name in (None, one.workflow_name)]
+    return tuple(sorted([*reports, *others], key=lambda one: (one.workflow_id, one.workflow_name)))
 
 
-async def _last_runs(checkpoints: CheckpointStore) -> list[wire.RunEntry]:
-    """Return the last run of each workflow id, whatever workflow it is of: an id names one run at a time."""
+async def _last_runs(checkpoints: CheckpointStore) -> tuple[list[wire.RunEntry], list[Adoption]]:
+    """Return the last run of each workflow id, whatever workflow it is of: an id names one run at a time.
+
+    Reported are workflow ids whose runs cannot be read.
+    """
+    failed: list[Adoption] = []
+    try:
+        entries = await checkpoints.runs()
+    except CorruptObject:
+        entries = []
+        for name, workflow_id in await checkpoints.workflows():
+            try:
+                entries += await checkpoints.runs(name, workflow_id)
+            except StoreError as error:
+                reason = f"{error} While its history is there, temporal-adapter checkpoint rebuild puts it right."
+                failed.append(Adoption(name, workflow_id, "failed", reason=reason))
+    unread = {one.workflow_id for one in failed}
     last: dict[str, wire.RunEntry] = {}
-    for entry in await checkpoints.runs():  # oldest first
-        last[entry.workflow_id] = entry
-    return list(last.values())
+    for entry in sorted(entries, key=lambda entry: (entry.at, entry.run_id)):
+        if entry.workflow_id not in unread:
+            last[entry.workflow_id] = entry
+    return list(last.values()), failed
 
 
-async def _strangers(
-    checkpoints: CheckpointStore, runs: Iterable[wire.RunEntry], workflow_name: str | None
-) -> list[Adoption]:
+async def _strangers(checkpoints: CheckpointStore, known: Container[str]) -> list[Adoption]:
     """Report the workflow ids that have checkpoints, and no run that is known of."""
-    known = {run.workflow_id for run in runs}
     reason = (
         "the store knows checkpoints of it, and no run: they were made in-process, or by an earlier release. "
         "Start a run from one of them: temporal-adapter checkpoint replay"
@@ -80,7 +94,7 @@ async def _strangers(
     return [
         Adoption(name, workflow_id, "not adoptable", reason=reason)
         for name, workflow_id in await checkpoints.workflows()
-        if workflow_id not in known and workflow_name in (None, name)
+        if workflow_id not in known
     ]
 
 

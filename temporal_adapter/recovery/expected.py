@@ -100,7 +100,7 @@ async def expected(
         checkpoints: Asked for the checkpoint that the run was restored from, if it was.
         values: Asked for sub-workflows' entries that such a checkpoint's run had stowed.
         data_converter: The client's.
-        run_id: Of the run; by default the one that began the history.
+        run_id: Of the run, if not as the history says.
 
     Raises:
         NotReplayable: The history is not one of a run of the adapter, or of a release that this one cannot replay.

@@ -11,8 +11,8 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from temporalio.api.enums.v1 import EventType
-from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.history.v1 import HistoryEvent, WorkflowTaskFailedEventAttributes
 from temporalio.client import WorkflowHistory
 from temporalio.converter import DataConverter
 from temporalio.worker import (
@@ -92,7 +92,7 @@ async def observe(
     Args:
         history: Of a run of any MAF workflow on Temporal, open or closed.
         data_converter: The client's; its payload codec reads what is encrypted.
-        run_id: Of the run. A history has only that of the run which began it, another after Temporal's reset.
+        run_id: Of the run, if not as the history says.
 
     Raises:
         NotReplayable: It is something else's history, or of a release that this one cannot replay.
@@ -120,13 +120,29 @@ async def _start(history: WorkflowHistory, data_converter: DataConverter, run_id
         options = wire.StartOptions()
     except Exception as error:  # of a codec
         raise NotReplayable(f"The arguments of the run {history.workflow_id!r} cannot be read: {error}") from error
+    reset = _last_reset(history.events)
     return Start(
         workflow_name=started.workflow_type.name,
-        run_id=run_id or started.original_execution_run_id,
+        run_id=run_id or (started.original_execution_run_id if reset is None else _attributes(reset).new_run_id),
         task_queue=started.task_queue.name,
-        at=_iso(history.events[0]),
+        at=_iso(reset or history.events[0]),
         options=options,
     )
+
+
+def _last_reset(events: Sequence[HistoryEvent]) -> HistoryEvent | None:
+    """Return where Temporal's reset made the run of an earlier one, whose history up to there it shares."""
+    resets = [
+        event
+        for event in events
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
+        and _attributes(event).cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
+    ]
+    return resets[-1] if resets else None
+
+
+def _attributes(event: HistoryEvent) -> WorkflowTaskFailedEventAttributes:
+    return event.workflow_task_failed_event_attributes
 
 
 def _iso(event: HistoryEvent) -> str:

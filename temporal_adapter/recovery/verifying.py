@@ -10,12 +10,14 @@ from temporal_adapter import wire
 from temporal_adapter.store import BlobStore, MissingObject, StoreError
 
 from .comparing import ValueCheck, differences, run_differences
-from .expected import Expected
+from .expected import Checkpoint, Expected
 from .reports import Difference, Verified
 from .runs import Stores, expected_run, run_ids
 
 # How often, and how long apart, an open run's history is read again for a checkpoint that it may be about to record.
 _LOOKS, _LOOK_SECONDS = 6, 0.5
+
+_READS_AT_ONCE = 8  # checkpoints
 
 
 async def verify(client: Client, workflow_id: str, store: str | BlobStore, run_id: str | None = None) -> Verified:
@@ -67,8 +69,7 @@ async def _run(stores: Stores, run: Expected) -> list[Difference]:
     found = await run_differences(stores, run.run)
     found += [Difference(run.run.run_id, "unknown", one.header.checkpoint_id, detail=one.reason) for one in run.unknown]
     check = ValueCheck(stores)
-    for checkpoint in run.checkpoints:
-        of_it = await differences(stores, checkpoint)
+    for checkpoint, of_it in await _compared(stores, run):
         if checkpoint.id in run.in_flight and [one.kind for one in of_it] == ["missing"]:
             continue  # recorded, and about to be written
         found += of_it
@@ -85,6 +86,14 @@ async def _run(stores: Stores, run: Expected) -> list[Difference]:
                 )
             )
     return [*found, *await _index(stores, run, {one.checkpoint_id for one in found})]
+
+
+async def _compared(stores: Stores, run: Expected) -> list[tuple[Checkpoint, list[Difference]]]:
+    found: list[tuple[Checkpoint, list[Difference]]] = []
+    for start in range(0, len(run.checkpoints), _READS_AT_ONCE):
+        some = run.checkpoints[start : start + _READS_AT_ONCE]
+        found += zip(some, await asyncio.gather(*(differences(stores, one) for one in some)), strict=True)
+    return found
 
 
 async def _index(stores: Stores, run: Expected, told: set[str]) -> list[Difference]:

@@ -32,10 +32,18 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityConfig
 
-from temporal_adapter import AgentFrameworkPlugin, ConfigurationError, DurableRun, ResponseRefused, idempotency_key
+from temporal_adapter import (
+    AgentFrameworkPlugin,
+    BlobCheckpointStorage,
+    BlobStore,
+    ConfigurationError,
+    DurableRun,
+    ResponseRefused,
+    idempotency_key,
+)
 from temporal_adapter.values import EncodeError
 from tests.support.chat import agent
-from tests.support.graphs import Add, Report
+from tests.support.graphs import Add, Report, ask_once
 from tests.support.running import failure_of, pending, serving, until
 from tests.support.scripted import Script, asking, asking_beside_work, failing, flaky_between
 
@@ -401,9 +409,30 @@ async def test_each_run_begins_with_what_was_built(client: Client, task_queue: s
     in_process = [(await workflow.run(1)).get_outputs() for _ in range(2)]
     async with serving(client, task_queue, build) as durable:
         on_temporal = [(await (await durable.start(1)).result()).get_outputs() for _ in range(2)]
+        session = durable.session(f"{task_queue}-session")
+        in_session = [(await session.run(1)).get_outputs() for _ in range(2)]
 
     assert in_process == [[(1, 1)], [(2, 2)]]
     assert on_temporal == [[(1, 1)], [(1, 1)]]
+    assert in_session == in_process
+
+
+async def test_a_checkpoint_with_nothing_in_flight_runs_no_superstep(client: Client, task_queue: str) -> None:
+    store = BlobStore("memory://")
+    async with serving(client, task_queue, ask_once, store=store) as durable:
+        run = await durable.start(1)
+        await pending(run)
+        head = (await run.checkpoints())[-1].checkpoint_id
+        replay = await durable.replay(head)
+        await pending(replay)
+        on_temporal = [event.type for event in await replay.events_between(0, (await replay.status()).events)]
+        storage = BlobCheckpointStorage(store, workflow=ask_once(), read_only=True)
+        in_process = [event.type for event in await ask_once().run(checkpoint_id=head, checkpoint_storage=storage)]
+
+        assert [one.checkpoint_id for one in await replay.checkpoints()] == [head]
+
+    assert in_process == ["request_info", "superstep_started", "superstep_completed"]
+    assert [one for one in on_temporal if one not in ("started", "status")] == ["request_info"]
 
 
 async def test_an_input_that_no_handler_takes_fails_the_run(client: Client, task_queue: str) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from agent_framework import Workflow
 from temporalio.client import Client
+from temporalio.common import RetryPolicy
 from temporalio.service import RPCError
+from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import BlobStore, DurableRun
-from temporal_adapter.recovery import Adoption, adopt, verify
+from temporal_adapter.recovery import Adoption, adopt, rebuild, verify
 from tests.support.graphs import ask_once, ask_twice, chain
 from tests.support.nested import three_levels
 from tests.support.recovering import checkpoints_of, gathering_then_asking, reporting_at_length
@@ -121,7 +123,8 @@ async def test_completed_and_ended_runs_are_not_adopted_and_it_is_said_why(
     store, script = BlobStore("memory://"), Script()
     async with serving(lost, task_queue, chain, store=store) as durable:
         await (await durable.start(1, id=f"{task_queue}-completed")).result()
-    async with serving(lost, task_queue, failing(lambda: ValueError("no")), store=store) as durable:
+    fails, once = failing(lambda: ValueError("no")), ActivityConfig(retry_policy=RetryPolicy(maximum_attempts=1))
+    async with serving(lost, task_queue, fails, store=store, default_activity_options=once) as durable:
         await failure_of(await durable.start(1, id=f"{task_queue}-failed"))
     script.hold("one")
     async with serving(lost, task_queue, steps(script, "one", "two"), store=store) as durable:
@@ -217,6 +220,23 @@ async def test_one_that_cannot_be_adopted_does_not_stop_the_others(
     assert [one.state for one in reports] == ["adopted"] * 3 + ["failed"] + ["adopted"] * 8
     assert head in reports[3].reason
     assert not await is_known(client, runs[3].id)
+
+
+async def test_a_run_whose_entry_is_damaged_is_told_and_does_not_stop_the_others(
+    client: Client, lost: Client, task_queue: str
+) -> None:
+    store = BlobStore("memory://")
+    for number in range(3):
+        await paused(lost, f"{task_queue}-{number}", store)
+    damaged = (await store.list(f"{client.namespace}/runs"))[1]
+    await store.put(damaged, b"{}")
+
+    reports = await adopt(client, store)
+
+    assert [one.state for one in reports] == ["adopted", "failed", "adopted"]
+    assert damaged in reports[1].reason
+    await rebuild(lost, f"{task_queue}-1", store)
+    assert [one.state for one in await adopt(client, store)] == ["open already", "adopted", "open already"]
 
 
 async def test_only_runs_of_a_workflow_on_another_task_queue(client: Client, lost: Client, task_queue: str) -> None:

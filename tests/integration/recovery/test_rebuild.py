@@ -23,6 +23,7 @@ from tests.support.running import failure_of, pending, serving, until
 from tests.support.scripted import Script, failing, flaky_between
 
 LARGE = 100_000
+ONCE = ActivityConfig(retry_policy=RetryPolicy(maximum_attempts=1))
 ASKING = {
     "small": ask_once,
     "two requests": ask_twice,
@@ -197,7 +198,7 @@ async def test_failed_and_retried_runs_are_rebuilt(client: Client, task_queue: s
     async with serving(client, task_queue, flaky, store=store) as durable:
         await (await durable.start(1, id=f"{task_queue}-retried")).result()
     fails = failing(lambda: ValueError("no"))
-    async with serving(client, task_queue, fails, store=store) as durable:
+    async with serving(client, task_queue, fails, store=store, default_activity_options=ONCE) as durable:
         await failure_of(await durable.start(1, id=f"{task_queue}-failed"))
 
     for id in (f"{task_queue}-retried", f"{task_queue}-failed"):
@@ -288,8 +289,7 @@ async def test_a_resumed_run_is_rebuilt_after_the_one_that_it_goes_on_from(clien
         builder = WorkflowBuilder(name="resumed", start_executor=first)
         return builder.add_chain([first, second, once, last]).build()
 
-    options = ActivityConfig(retry_policy=RetryPolicy(maximum_attempts=1))
-    async with serving(client, task_queue, build, store=store, default_activity_options=options) as durable:
+    async with serving(client, task_queue, build, store=store, default_activity_options=ONCE) as durable:
         await failure_of(await durable.start(1, id=task_queue))
         fails[0] = False
         resumed = await durable.resume(task_queue)

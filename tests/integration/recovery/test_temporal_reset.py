@@ -17,6 +17,7 @@ from temporalio.workflow import ActivityConfig
 from temporal_adapter import BlobStore, DurableRun
 from temporal_adapter.recovery import rebuild, verify
 from tests.support.graphs import Report
+from tests.support.recovering import checkpoints_of
 from tests.support.running import failure_of, serving, until
 from tests.support.scripted import Script, flaky, step
 
@@ -96,6 +97,8 @@ async def _assert_told_and_rebuilt(client: Client, workflow_id: str, store: Blob
         assert rebuilt.complete, rebuilt
         again = await verify(client, workflow_id, place)
         assert again.same, again.differences
+        known = await checkpoints_of(client, place).runs("reset", workflow_id)
+        assert [one.run_id for one in known] == list(told.run_ids), "the one that was made by the reset is the last"
     return [one.checkpoint_id for one in told.differences if one.checkpoint_id]
 
 

@@ -12,7 +12,7 @@ from temporalio.worker import Replayer
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore, DurableRun, DurableWorkflow, workflow_type
 from temporal_adapter.testing.comparing import first_difference
-from tests.support import nested
+from tests.support import assistants, nested, reviews
 from tests.support.differential import run_on_temporal
 from tests.support.graphs import GRAPHS, Graph, answer_all, ask_once, ask_twice, chain, loop
 from tests.support.running import failure_of, pending, serving, until
@@ -25,7 +25,11 @@ _NESTED = {
     "three levels": Graph(nested.three_levels, 1, nested.yes),
     "two sub-workflows at once": Graph(nested.two_at_once, 1, nested.one_by_one),
 }
-ALL = {**{name: graph for name, graph in GRAPHS.items() if name not in _FAILING}, **_NESTED}
+_AGENTS = {
+    "agents": Graph(assistants.writing, "a poem"),
+    "tool approval": Graph(assistants.paying, "pay Ada", reviews.approve),
+}
+ALL = {**{name: graph for name, graph in GRAPHS.items() if name not in _FAILING}, **_NESTED, **_AGENTS}
 
 
 async def outcome(run: DurableRun, *, waits: bool) -> tuple[list[object], WorkflowRunState]:

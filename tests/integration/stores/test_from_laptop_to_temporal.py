@@ -11,7 +11,6 @@ from tests.conformance.runs import RUNS, Both
 from tests.support.differential import run_in_process
 from tests.support.running import serving
 
-
 LAPTOP = ["fan-in", "executor state", "requests", "sub-workflow whose request is intercepted", "agents"]
 
 

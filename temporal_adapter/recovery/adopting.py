@@ -66,11 +66,11 @@ async def _last_runs(checkpoints: CheckpointStore) -> tuple[list[wire.RunEntry],
 
     Reported are workflow ids whose runs cannot be read.
     """
+    entries: list[wire.RunEntry] = []
     failed: list[Adoption] = []
     try:
-        entries = await checkpoints.runs()
+        entries += await checkpoints.runs()
     except CorruptObject:
-        entries = []
         for name, workflow_id in await checkpoints.workflows():
             try:
                 entries += await checkpoints.runs(name, workflow_id)

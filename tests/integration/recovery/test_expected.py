@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from temporalio import workflow
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistory
 from temporalio.common import RetryPolicy
 from temporalio.worker import Worker
@@ -26,6 +27,13 @@ from tests.support.recovering import (
 )
 from tests.support.running import failure_of, pending, serving, until
 from tests.support.scripted import Script, asking_beside_work, flaky_between, steps
+
+UNDER_WAY = {
+    EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED,
+    EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED,
+    EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED,
+    EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+}
 
 
 @pytest.mark.parametrize(
@@ -80,6 +88,9 @@ async def test_a_history_that_ends_anywhere_says_no_more_than_the_whole_one(clie
     assert shorter[0] == []
     assert sorted(map(len, shorter)) == list(map(len, shorter))
     assert len(shorter[-1]) == len(whole)
+    for end, event in enumerate(history.events[:-1]):
+        if event.event_type in UNDER_WAY and end:
+            assert shorter[end] == shorter[end - 1], "it counts once a workflow task has taken it in"
 
 
 async def _ids_of(client: Client, history: WorkflowHistory, end: int) -> list[str]:

@@ -29,6 +29,11 @@ from temporal_adapter.wire.names import path_text
 from .debug_events import Watched
 from .opened import Opened
 
+_WARNING = (
+    "Executors of {name!r} now run for real, in this process ({process}), with all their side effects. "
+    "Nothing is written to {store}."
+)
+
 
 async def debugged(
     store: Opened, checkpoint_id: str, workflow: str, respond: Sequence[str], types: Sequence[str], as_json: bool
@@ -62,10 +67,7 @@ async def debugged(
     checkpoint = await _loaded(storage, checkpoint_id)
     responses = _responses(respond, checkpoint)
     await _restore_attributes(store, graph, manifest, classes)
-    tell(
-        f"Executors of {graph.name!r} now run for real, in this process ({os.getpid()}), with all their side effects. "
-        f"Nothing is written to {store.blobs.url}."
-    )
+    tell(_WARNING.format(name=graph.name, process=os.getpid(), store=store.blobs.url))
     watched = Watched(checkpoint_id, quiet=as_json)
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
         code = await _run(graph, storage, checkpoint_id, responses, watched)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temporal_adapter.store import RECORDED_RANK, attempt_rank
-from temporal_adapter.store.names import manifest_object, segment, value_object
+from temporal_adapter.store.names import identifier, manifest_object, segment, value_object
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 # Characters that meet in careless encodings, mixed with any others (lone surrogates too).
@@ -26,6 +26,12 @@ def test_a_segment_is_one_plain_and_short_path_segment(identifier: str) -> None:
     assert 0 < len(encoded) <= 200
     assert not set("/\\#: \0") & set(encoded)
     assert not encoded.startswith(".")
+
+
+@given(IDS)
+def test_a_segment_tells_its_id_unless_it_was_cut(one: str) -> None:
+    assert identifier(segment(one)) in (one, None)
+    assert len(segment(one)) > 190 or identifier(segment(one)) == one
 
 
 def test_ordinary_ids_stay_readable() -> None:

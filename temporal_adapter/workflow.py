@@ -169,7 +169,8 @@ class AgentFrameworkRun(Execution):
     async def _reset_update(self) -> None:
         await self._in_turn()
         try:
-            self._engine.reset()
+            for decision in self._engine.reset():
+                self._carry_out(decision)
         except SessionRefused as refused:
             raise ApplicationError(str(refused), type=SESSION_REFUSED, non_retryable=True) from None
 

@@ -81,7 +81,7 @@ class Engine(Run):
             return self._recorder.promise_after(restore.checkpoint_id, "response")
         return None
 
-    def reset(self) -> None:
+    def reset(self) -> list[Decision]:
         """Put a session back to what it was before its first input: pristine, at every level, and with a new lineage.
 
         Raises:
@@ -89,10 +89,12 @@ class Engine(Run):
         """
         self.check_at_rest()
         self._responses.inbox.withdraw(self._root.requests, "the session was reset since the request was made.")
+        self._mark_ended("reset")
         self._recorder.begin_anew()
         self._root, self._seeded = Level(self._root.graph, self._recorder.put), False
         self.phase = Phase.IDLE
         self.journal.status("IDLE")
+        return self._decide()
 
     def close(self) -> list[Decision]:
         """End a session.

@@ -345,7 +345,7 @@ class Run:
         if withdrawn is not None:
             self._discard.append(withdrawn)
 
-    def _mark_ended(self, state: Literal["failed", "cancelled", "closed"]) -> None:
+    def _mark_ended(self, state: Literal["failed", "cancelled", "closed", "reset"]) -> None:
         if self._seeded and self._marks_end():
             self._ended = wire.Ended(state=state, checkpoint_id=self.lineage.head, at=self._recorder.mint().timestamp)
 

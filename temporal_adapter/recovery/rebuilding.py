@@ -105,7 +105,7 @@ class _Rebuilding:
                 self.kept.append(checkpoint.id)
                 return
             if not sound:  # what is wrong goes first: whoever names a wrong object is then given the right one
-                pass
+                await self._store.delete(checkpoint.id)
                 await self._stores.keep(checkpoint.id)
             self._named[checkpoint.id] = [await self._write(checkpoint)]
             remaining = await differences(self._stores, checkpoint)

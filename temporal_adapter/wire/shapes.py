@@ -203,9 +203,9 @@ class Restore(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Ended(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """How a run ended, where its last checkpoint does not tell."""
+    """How a run ended, where its last checkpoint does not tell; or that a session was reset, which ends a lineage."""
 
-    state: Literal["failed", "cancelled", "closed"]
+    state: Literal["failed", "cancelled", "closed", "reset"]
     checkpoint_id: str | None  # head of its lineage
     at: str
 

@@ -126,10 +126,13 @@ class _Adopting:
                 return replace(unsettled, reason=str(error) or type(error).__name__)
 
     async def _adopt(self, run: wire.RunEntry, report: Adoption) -> Adoption:
-        if run.ended is not None:
+        reset = run.ended if run.ended is not None and run.ended.state == "reset" else None
+        if run.ended is not None and reset is None:
             reason = f"the run {run.ended.state}" if run.ended.state == "failed" else f"the run was {run.ended.state}"
             return replace(report, state="ended", checkpoint_id=run.ended.checkpoint_id, reason=reason)
         head = await self._head(run)
+        if reset is not None and (head is None or head.checkpoint_id == reset.checkpoint_id):
+            return await self._unless_known(run, None, report)  # a session without an input since: it begins anew
         if head is None:
             reason = "the store has no checkpoint of its last run; temporal-adapter checkpoint list shows what there is"
             return replace(report, state="not adoptable", reason=reason)
@@ -137,12 +140,15 @@ class _Adopting:
         if not head.open and not run.session:
             reason = "in its last checkpoint no message is in flight and no request is pending"
             return replace(report, state="completed", reason=reason)
+        return await self._unless_known(run, head.checkpoint_id, report)
+
+    async def _unless_known(self, run: wire.RunEntry, checkpoint_id: str | None, report: Adoption) -> Adoption:
         known = await self._known_to_server(run, report)
         if known is not None:
             return known
         if self._dry_run:
             return replace(report, state="would adopt")
-        return await self._start(run, head.checkpoint_id, report)
+        return await self._start(run, checkpoint_id, report)
 
     async def _known_to_server(self, run: wire.RunEntry, report: Adoption) -> Adoption | None:
         """Return a report where the server has this run, or another open one of its id."""
@@ -159,13 +165,13 @@ class _Adopting:
         how = found.status.name.lower().replace("_", " ")
         return replace(report, state="ended", reason=f"the server has this very run, and it is {how}")
 
-    async def _start(self, run: wire.RunEntry, checkpoint_id: str, report: Adoption) -> Adoption:
+    async def _start(self, run: wire.RunEntry, checkpoint_id: str | None, report: Adoption) -> Adoption:
         options = wire.StartOptions(
             encoding="tagged",
             on_failure=run.on_failure,
             stream=run.stream,
             session=run.session,
-            restore=wire.Restore(verb="adopt", checkpoint_id=checkpoint_id),
+            restore=None if checkpoint_id is None else wire.Restore(verb="adopt", checkpoint_id=checkpoint_id),
         )
         try:
             handle = await self._client.start_workflow(

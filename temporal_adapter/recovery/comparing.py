@@ -39,6 +39,8 @@ async def run_differences(stores: Stores, wanted: wire.RunEntry) -> list[Differe
     stored = next((one for one in known if one.run_id == wanted.run_id), None)
     if stored is None:
         return [Difference(wanted.run_id, "missing", place="run", detail="the store does not know of the run")]
+    if wanted.ended is None and stored.ended is not None and stored.ended.state == "reset":
+        stored = wire.replace(stored, ended=None)  # it was given an input since: the mark names an older checkpoint
     recorded, there = _timeless(wanted), _timeless(stored)
     return [
         Difference(wanted.run_id, "differs", place=f"run.{name}", recorded=recorded[name], stored=there[name])

@@ -144,6 +144,7 @@ class _Reading:
         match told:
             case Seeded(result):
                 self.graph, self.waits = result.graph, result.waits_for_operator
+                self.ending = self.ended = None  # a session that was reset is given an input
             case wire.CheckpointRecord():
                 await self._record(told)
             case Deliver(_, data) if data.own is not None:

@@ -138,7 +138,7 @@ class Adoption:
     """What became of one workflow id.
 
     Attributes:
-        checkpoint_id: The head of the last run's lineage, where there is one.
+        checkpoint_id: The head of the last run's lineage, where there is one. A session that was reset begins anew.
         run_id: Of the run that was started.
         reason: Why it was not adopted.
     """

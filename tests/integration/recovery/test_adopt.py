@@ -17,10 +17,10 @@ from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import BlobStore, DurableRun
 from temporal_adapter.recovery import Adoption, adopt, rebuild, verify
-from tests.support.graphs import ask_once, ask_twice, chain
+from tests.support.graphs import ask_once, ask_twice, chain, several_messages
 from tests.support.nested import three_levels
 from tests.support.recovering import checkpoints_of, gathering_then_asking, reporting_at_length
-from tests.support.running import failure_of, pending, serving
+from tests.support.running import failure_of, pending, serving, until
 from tests.support.scripted import Script, failing, steps
 from workers.dev_server import dev_server
 
@@ -276,6 +276,34 @@ async def test_checkpoints_of_no_run_are_not_adoptable(client: Client, lost: Cli
 
     assert report.state == "not adoptable"
     assert "no run" in report.reason
+
+
+async def test_a_session_that_was_reset_begins_anew_unless_it_was_given_an_input_since(
+    client: Client, lost: Client, task_queue: str
+) -> None:
+    store, pristine, since = BlobStore("memory://"), f"{task_queue}-pristine", f"{task_queue}-since"
+    async with serving(lost, task_queue, several_messages, store=store) as durable:
+        for id in (pristine, since):
+            await durable.session(id).run(2)
+            await durable.session(id).reset()
+        await until(lambda: _is_marked(client, store, pristine))
+        await durable.session(since).run(3)
+
+    reports = await adopt(client, store)
+
+    assert state_of(reports) == {pristine: "adopted", since: "adopted"}
+    assert reports[0].checkpoint_id is None
+    assert reports[1].checkpoint_id
+    async with serving(client, task_queue, several_messages, store=store) as durable:
+        anew = (await durable.session(pristine).run(1)).get_outputs()
+        further = (await durable.session(since).run(1)).get_outputs()
+    assert anew[0] == {"total": 0, "seen": [0], "shared": 0}
+    assert further[0] == {"total": 3, "seen": [0, 1, 2, 0], "shared": 3}
+
+
+async def _is_marked(client: Client, store: BlobStore, id: str) -> bool:
+    [run] = await checkpoints_of(client, store).runs("several-messages", id)
+    return run.ended is not None
 
 
 async def test_a_session_goes_on_with_what_it_knew_and_a_closed_one_does_not(

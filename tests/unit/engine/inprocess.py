@@ -10,11 +10,13 @@ import itertools
 import json
 from collections.abc import Awaitable, Callable
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 from agent_framework import Workflow
 from temporalio import activity
 from temporalio.common import RawValue
+from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -66,6 +68,10 @@ async def run_by_engine(factory: Callable[[], Workflow], script: Script, dice: R
     return run.seen
 
 
+# Activities ask their client for nothing but its codec.
+_WITHOUT_SERVER: Any = SimpleNamespace(data_converter=DataConverter.default)
+
+
 class _Run:
     """One run: facts in, decisions carried out."""
 
@@ -79,7 +85,7 @@ class _Run:
         self.seen = Observed()
         self._dice = dice
         self._activities = _by_type(AgentFrameworkPlugin([factory], checkpoint_store=self.store))
-        self._environment = ActivityEnvironment()
+        self._environment = ActivityEnvironment(client=_WITHOUT_SERVER)
         self._running: dict[str, Callable[[], Awaitable[Fact]]] = {}
 
     async def start(self, script: Script) -> None:

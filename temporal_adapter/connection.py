@@ -11,6 +11,7 @@ from typing import Any
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, Plugin
+from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -25,12 +26,20 @@ class ConnectionFailed(Exception):
     """The Temporal server or namespace cannot be used; the message names it and says what to do."""
 
 
-async def connect(profile: str | None = None, *, plugins: Sequence[Plugin] = ()) -> Client:
+async def connect(
+    profile: str | None = None,
+    *,
+    namespace: str | None = None,
+    plugins: Sequence[Plugin] = (),
+    data_converter: DataConverter = DataConverter.default,
+) -> Client:
     """Return a client of the server and namespace that the environment names, both known to exist.
 
     Args:
         profile: A profile of Temporal's configuration file; by default TEMPORAL_PROFILE, then `default`.
+        namespace: A namespace, whichever the environment names.
         plugins: For the client, and so for its workers.
+        data_converter: For the client; one with the payload codec that the runs' clients encrypt with, for instance.
 
     Raises:
         ConnectionFailed: The configuration cannot be read, or nothing usable answers at the address.
@@ -39,7 +48,9 @@ async def connect(profile: str | None = None, *, plugins: Sequence[Plugin] = ())
     address = config.get("target_host", DEFAULT_ADDRESS)
     try:
         settings: dict[str, Any] = {**config, "target_host": address}
-        client = await Client.connect(**settings, plugins=plugins)
+        if namespace is not None:
+            settings["namespace"] = namespace
+        client = await Client.connect(**settings, plugins=plugins, data_converter=data_converter)
     except (RuntimeError, ValueError) as error:  # the SDK's errors for no answer, and for an address that is none
         raise ConnectionFailed(
             f"no Temporal server answers at {address} ({_reason(error)}). "

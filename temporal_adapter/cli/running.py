@@ -10,6 +10,8 @@ from collections.abc import Coroutine
 from enum import IntEnum
 from typing import Any
 
+from temporalio.service import RPCError
+
 from temporal_adapter import process
 from temporal_adapter.connection import ConnectionFailed
 from temporal_adapter.store import StoreError
@@ -53,5 +55,7 @@ async def _told(command: Coroutine[Any, Any, ExitCode]) -> int:
         code, problem = error.code, error
     except (StoreError, ConnectionFailed) as error:
         code, problem = ExitCode.UNREACHABLE, error
+    except RPCError as error:
+        code, problem = ExitCode.UNREACHABLE, f"the Temporal server refused: {error.message}"
     tell(f"Error: {' '.join(str(problem).split())}")
     return code

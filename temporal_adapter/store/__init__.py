@@ -16,7 +16,7 @@ about a run. From the bottom up:
 
 from .blobs import BlobStore
 from .checkpoints import CheckpointStore
-from .errors import CorruptObject, MissingObject, StoreError
+from .errors import CodecNeeded, CorruptObject, MissingObject, StoreError
 from .lineage import lineage_order
 from .names import RECORDED_RANK, attempt_rank
 from .overlay import overlay, unstowed
@@ -30,6 +30,7 @@ __all__ = [
     "RECORDED_RANK",
     "BlobStore",
     "CheckpointStore",
+    "CodecNeeded",
     "CorruptObject",
     "MissingObject",
     "Spill",

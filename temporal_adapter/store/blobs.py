@@ -21,6 +21,7 @@ import asyncio
 import copy
 import functools
 import os
+import re
 import uuid
 from collections.abc import AsyncIterable, Generator, Sequence
 from contextlib import contextmanager
@@ -43,7 +44,11 @@ if TYPE_CHECKING:
 _PROBE_SECONDS = 20.0  # some file systems, such as /proc, let a write hang for ever
 
 _FIX_LOCAL = "Give a directory that this process can create and write to."
-_FIX_REMOTE = "Check that the bucket exists and that the credentials may read, write, list and delete objects."
+_FIX_REMOTE = (
+    "Check that the bucket exists and that the credentials may read, write, list and delete objects; they come from "
+    "the service's usual environment variables, such as AWS_ACCESS_KEY_ID, AZURE_STORAGE_ACCOUNT_KEY or "
+    "GOOGLE_SERVICE_ACCOUNT."
+)
 
 
 class BlobStore:
@@ -72,6 +77,10 @@ class BlobStore:
             self._store = _open(text, options)
         except (BaseError, OSError, ValueError) as error:
             raise StoreError(f"The blob store {self._url} cannot be opened: {_reason(error)}. {self._fix}") from error
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of obstore, for an option of the wrong kind
+                raise
+            raise StoreError(f"The blob store {self._url} cannot be opened: {_reason(error)}. {self._fix}") from None
 
     @classmethod
     def of(cls, store: str | os.PathLike[str] | BlobStore, payload_codec: PayloadCodec | None = None) -> BlobStore:
@@ -239,6 +248,8 @@ class BlobStore:
 def _open(url: str, options: dict[str, Any]) -> ObjectStore:
     scheme = _scheme(url)
     if scheme not in ("", "file", "memory"):
+        if "@" in urlsplit(url).netloc and scheme in ("http", "https"):
+            raise ValueError("the URL has user information, which is not used")  # and would be in every error
         return from_url(url, **options)
     if options:
         raise ValueError(f"options {sorted(options)} are for object stores only")
@@ -283,6 +294,9 @@ def _without_secrets(url: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    # obstore appends a debug dump of many lines after the first one; the chained cause still has it.
-    lines = str(error).splitlines()
-    return (lines[0] if lines else type(error).__name__).rstrip(".")
+    # obstore appends a debug dump of many lines after the first one; the chained cause still has it. The first may end
+    # in the beginning of the service's own answer, whose code says more.
+    text = str(error)
+    first = (text.splitlines() or [type(error).__name__])[0].partition("<?xml")[0].rstrip(". :")
+    code = re.search(r"<Code>(\w+)</Code>", text)
+    return first if code is None else f"{first} ({code[1]})"

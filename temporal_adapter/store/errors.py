@@ -7,6 +7,10 @@ class StoreError(Exception):
     """The blob store did not do what was asked. The cause is chained."""
 
 
+class CodecNeeded(StoreError):
+    """An object was written through a payload codec, and this process was given none."""
+
+
 class MissingObject(StoreError):
     """An object that should be in the blob store is not there."""
 

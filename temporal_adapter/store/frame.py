@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from temporalio.api.common.v1 import Payload, Payloads
 
-from .errors import CorruptObject, StoreError
+from .errors import CodecNeeded, CorruptObject, StoreError
 
 if TYPE_CHECKING:
     from temporalio.converter import PayloadCodec
@@ -46,12 +46,13 @@ async def unframed(codec: PayloadCodec | None, data: bytes, place: str) -> bytes
 
     Raises:
         CorruptObject: The frame is damaged.
-        StoreError: There is no codec, or it raised.
+        CodecNeeded: There is no codec.
+        StoreError: The codec raised.
     """
     if not is_framed(data):
         return data
     if codec is None:
-        raise StoreError(
+        raise CodecNeeded(
             f"The object {place} was written through a payload codec, and this process has none: give the blob store "
             "the codec of the workers, BlobStore(url, payload_codec=...)."
         )

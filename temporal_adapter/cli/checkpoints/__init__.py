@@ -1,8 +1,25 @@
-"""`temporal-adapter checkpoint`: one module for each command. `opened` finds checkpoints, `view` makes them plain."""
+"""`temporal-adapter checkpoint`: one module for each command.
+
+What they share: `opened` finds checkpoints, `view` makes them plain, `connected` finds the server, `given` reads what
+was typed as JSON, `starting` is of the commands that start runs, `recovering` of those that mend.
+"""
 
 from __future__ import annotations
 
-from . import debug, diff, graph, list, show
+from . import adopt, debug, diff, fork, graph, list, rebuild, replay, resume, show, verify
 from .group import group
 
-__all__ = ["debug", "diff", "graph", "group", "list", "show"]
+__all__ = [
+    "adopt",
+    "debug",
+    "diff",
+    "fork",
+    "graph",
+    "group",
+    "list",
+    "rebuild",
+    "replay",
+    "resume",
+    "show",
+    "verify",
+]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bdb
 import contextlib
-import json
 import os
 import sys
 import traceback
@@ -27,6 +26,7 @@ from temporal_adapter.values import CoercionError, DecodeError, coerce_response,
 from temporal_adapter.wire.names import path_text
 
 from .debug_events import Watched
+from .given import given_responses
 from .opened import Opened
 
 _WARNING = (
@@ -148,22 +148,9 @@ def _responses(given: Sequence[str], checkpoint: WorkflowCheckpoint) -> dict[str
     """Return what `--respond` says, by request id, as objects of the requests' response types."""
     pending = checkpoint.pending_request_info_events
     responses: dict[str, Any] = {}
-    for text in given:
-        request_id = next((one for one in pending if text.startswith(f"{one}=")), None)
-        if request_id is None:
-            raise CliError(
-                ExitCode.USAGE,
-                f"--respond: {text!r} is not REQUEST_ID=JSON of a request that is pending in checkpoint "
-                f"{checkpoint.checkpoint_id!r}. Pending: {', '.join(pending) or 'none'}.",
-            )
+    for request_id, answer in given_responses(given, pending, checkpoint.checkpoint_id).items():
         try:
-            answer = json.loads(text[len(request_id) + 1 :])
             responses[request_id] = coerce_response(answer, pending[request_id].response_type, request_id)
-        except json.JSONDecodeError as error:
-            raise CliError(
-                ExitCode.USAGE,
-                f'--respond: {text!r} has no JSON after the "=" ({error}). A text wants quotes: \'"yes"\'.',
-            ) from error
         except CoercionError as error:
             raise CliError(ExitCode.USAGE, f"--respond: {error}") from error
     return responses

@@ -6,7 +6,8 @@ import typer
 
 group = typer.Typer(
     name="checkpoint",
-    short_help="Look at the checkpoints of runs.",
-    help="Look at the checkpoints of runs: what there is, what is in one, what changed, and how they descend.",
+    short_help="Look at the checkpoints of runs, go on from them, and mend them.",
+    help="Look at the checkpoints of runs (list, show, diff, graph), go on from them (resume, replay, fork; debug in "
+    "this process), and hold store and Temporal against each other (verify, rebuild, adopt).",
     no_args_is_help=True,
 )

@@ -1,11 +1,12 @@
-"""The checkpoint store that a command's options name, opened, and finding checkpoints in it.
+"""The checkpoint store that a command's options name, opened, and finding checkpoints and runs in it.
 
-Only reading. A store that is not there is an error here: opening must not create an empty one.
+Only reading. A store that is not there is an error here: opening must not create an empty one, unless that is asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from temporalio.converter import PayloadCodec
 
 from temporal_adapter import wire
 from temporal_adapter.cli.options import StoreOptions
-from temporal_adapter.cli.running import CliError, ExitCode
+from temporal_adapter.cli.running import CliError, ExitCode, tell
 from temporal_adapter.connection import configured_namespace
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
 
@@ -60,6 +61,11 @@ class Opened:
             )
         return found
 
+    async def run_of(self, manifest: wire.Manifest) -> wire.RunEntry | None:
+        """Return what the store knows of the run that made a checkpoint; of one made in-process, nothing."""
+        runs = await self.checkpoints.runs(manifest.workflow_name, manifest.workflow_id)
+        return next((run for run in reversed(runs) if run.run_id == manifest.run_id), None)
+
     async def entries(self, workflow_names: Sequence[str]) -> list[wire.IndexEntry]:
         """Return what the index knows of all checkpoints of these workflows, by lineage within each."""
         return [entry for name in workflow_names for entry in await self.checkpoints.headers(name)]
@@ -92,8 +98,12 @@ class Opened:
         return f"{self.blobs.url} (namespace {self.namespace!r})"
 
 
-def opened(options: StoreOptions) -> Opened:
+def opened(options: StoreOptions, *, make: bool = False) -> Opened:
     """Open the store that options name.
+
+    Args:
+        options: The options.
+        make: Whether a directory that is not there is to be made.
 
     Raises:
         CliError: There is no such store, or no such codec.
@@ -101,21 +111,33 @@ def opened(options: StoreOptions) -> Opened:
         ConnectionFailed: Temporal's configuration, which has the namespace, cannot be read.
     """
     namespace = options.namespace or configured_namespace(options.profile)
-    _check_is_there(options.checkpoint_store)
-    codec = {} if options.payload_codec is None else {"payload_codec": _codec(options.payload_codec)}
-    blobs = BlobStore(options.checkpoint_store, **codec)
+    _check_is_there(options.checkpoint_store, make=make)
+    blobs = BlobStore(options.checkpoint_store, payload_codec=payload_codec(options))
     return Opened(blobs, namespace, CheckpointStore(blobs, namespace), ValueStore(blobs, namespace))
 
 
-def _check_is_there(url: str) -> None:
+def payload_codec(options: StoreOptions) -> PayloadCodec | None:
+    """Return the payload codec that options name, the same one each time.
+
+    Raises:
+        CliError: There is no such codec.
+    """
+    return None if options.payload_codec is None else _codec(options.payload_codec)
+
+
+def _check_is_there(url: str, *, make: bool) -> None:
     parts = urlsplit(url)
     if parts.scheme == "memory":
         raise CliError(ExitCode.USAGE, f"{url} is the memory of another process, which cannot be read here. {_FIX}")
     folder = Path(unquote(parts.path)) if parts.scheme == "file" else Path(url).expanduser()
     if parts.scheme in ("", "file") and not folder.is_dir():
+        if make and not folder.exists():
+            tell(f"There is no directory {url}: it is made.")
+            return
         raise CliError(ExitCode.UNREACHABLE, f"there is no checkpoint store at {url}: no such directory. {_FIX}")
 
 
+@functools.cache
 def _codec(name: str) -> PayloadCodec:
     from temporal_adapter.loading import ObjectNotFound, described, find_object
 

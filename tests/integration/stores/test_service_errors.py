@@ -19,7 +19,7 @@ NO_SERVER = "http://127.0.0.1:1"
 
 AT_ONCE = {"max_retries": 0, "retry_timeout": timedelta(seconds=1)}
 
-FIX = "Check that the bucket exists and that the credentials may read, write, list and delete objects."
+FIX = "such as AWS_ACCESS_KEY_ID, AZURE_STORAGE_ACCOUNT_KEY or GOOGLE_SERVICE_ACCOUNT."
 
 
 @pytest.fixture(params=["s3", "azure"])
@@ -94,6 +94,24 @@ async def test_no_server(url: str, options: dict[str, Any]) -> None:
     assert NO_SERVER in message
     assert message.endswith(FIX)
     assert WRONG_KEY not in message
+
+
+async def test_the_services_own_word_for_it_is_told_and_not_its_xml(service: Service) -> None:
+    message = await refusal(f"{service.url}-of-others/below", service.options)
+
+    assert re.search(r"\((NoSuchBucket|ContainerNotFound)\)", message)
+    assert "<?xml" not in message
+
+
+def test_an_option_of_the_wrong_kind_does_not_open() -> None:
+    with pytest.raises(StoreError, match="s3://bucket cannot be opened: Expected config"):
+        BlobStore("s3://bucket", aws_allow_http="true")
+
+
+def test_a_password_in_an_http_url_is_refused_and_not_shown() -> None:
+    with pytest.raises(StoreError, match="http://host/path cannot be opened: the URL has user information") as raised:
+        BlobStore("http://user:pass-word@host/path")
+    assert "pass-word" not in str(raised.value)
 
 
 async def test_user_information_and_query_of_a_url_are_not_shown(s3_service: Service) -> None:

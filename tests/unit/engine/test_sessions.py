@@ -1,0 +1,57 @@
+"""Sessions in the pure engine: inputs, responses, failures, restores and resets at any moment, the store in trouble."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from temporal_adapter import wire
+from temporal_adapter.engine import Commit, Committed, Engine, Phase, SessionRefused, TurnEnded
+
+from .owner import Manner, stamp
+from .scripted import Group, Script, scripts
+from .sessions import SessionOwner, session
+
+DRAWN = settings(max_examples=150, deadline=None, derandomize=True)
+
+
+@given(
+    script=scripts(asking=0.5, failing=0.1, routing_errors=0.02, max_iterations=8),
+    seed=st.integers(0, 2**32),
+    failures=st.integers(0, 4),
+    junk=st.integers(0, 5),
+)
+@DRAWN
+def test_each_checkpoint_of_a_session_holds_what_its_model_says(
+    script: Script, seed: int, failures: int, junk: int
+) -> None:
+    owner = session(script, seed, store_failures=failures, junk=junk)
+
+    assert list(owner.blobs.checkpoints) == [one.checkpoint_id for one in owner.engine.lineage.headers]
+    assert sorted(owner.answers) == sorted(owner.tickets), "a ticket without an answer"
+    assert owner.ended_turns >= owner.begun_turns, "a turn that never ends"
+
+
+@given(script=scripts(asking=0.5, failing=0.1, max_iterations=8), seed=st.integers(0, 2**32), failures=st.integers(0, 3))
+@DRAWN
+def test_the_same_facts_make_the_same_decisions(script: Script, seed: int, failures: int) -> None:
+    one, other = (session(script, seed, store_failures=failures, junk=2) for _ in range(2))
+
+    assert one.decisions == other.decisions
+    assert one.engine.journal.events == other.engine.journal.events
+
+
+@given(script=scripts(asking=0.5, failing=0.1, max_iterations=8), seed=st.integers(0, 2**32), failures=st.integers(0, 4))
+@DRAWN
+def test_the_store_is_told_that_a_session_was_closed_whatever_came_before(
+    script: Script, seed: int, failures: int
+) -> None:
+    owner = session(script, seed, store_failures=failures)
+
+    told = [one.ended.state for one in owner.commits if one.ended is not None]
+    if owner.models:  # else no input was taken, and the store does not know the session
+        assert told[-1:] == ["closed"]
+        assert told.count("closed") == 1

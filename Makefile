@@ -44,8 +44,9 @@ format: $(VENV)/.installed ## Rewrite the code in ruff's format, with its safe f
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed ## Compare with a hand-written Temporal workflow
+bench: $(VENV)/.installed ## Compare with a hand-written Temporal workflow, and with MAF's file checkpoints
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.checkpoint_bytes
 
 lock: ## Resolve the newest allowed versions into requirements.lock
 	$(PYTHON) -m venv .run/lock

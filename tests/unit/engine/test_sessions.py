@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from random import Random
 
 import pytest
@@ -15,7 +16,8 @@ from .owner import Manner, stamp
 from .scripted import Group, Script, scripts
 from .sessions import SessionOwner, session
 
-DRAWN = settings(max_examples=150, deadline=None, derandomize=True)
+SOAK = int(os.environ.get("GENERATED", "0"))
+DRAWN = settings(max_examples=SOAK or 100, deadline=None, derandomize=not SOAK, database=None)
 
 
 @given(

@@ -130,13 +130,14 @@ class DurableSession:
         await self._update("reset")
 
     async def close(self) -> None:
-        """End the session. Requests that wait for a response go with it.
+        """End the session, and wait until it is closed. Requests that wait for a response go with it.
 
         Raises:
             SessionRefused: The session is at work: it stays open.
             RunNotFound: It was never opened, or is closed.
         """
         await self._update("close")
+        await self.durable_run.unless_stuck(self.durable_run.handle.result())
 
     async def _update(self, name: str) -> None:
         with self._refusals():

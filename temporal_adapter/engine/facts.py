@@ -39,10 +39,11 @@ class DeliveryFailed:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesReceived:
-    """Responses arrived, in one signal or update. `ticket` names them in the `Answer`."""
+    """Responses arrived, in one signal or update. `ticket` names them in the `Answer`; `whole`: all are taken or none."""
 
     ticket: int
     responses: tuple[wire.Response, ...]
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ batch at a time, in order of arrival, so that of two answers to one request the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from temporal_adapter import wire
@@ -18,6 +18,7 @@ from .decisions import Answer, Fate
 class _Ticket:
     number: int
     responses: tuple[wire.Response, ...]
+    whole: bool = False  # all responses are accepted, or none
     fates: dict[int, Fate] = field(default_factory=dict[int, Fate])
 
 
@@ -32,6 +33,11 @@ class Queued:
     def response(self) -> wire.Response:
         return self.ticket.responses[self.position]
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is accepted only with all others of its ticket."""
+        return self.ticket.whole
+
 
 class Inbox:
     """Queued responses, the batch being judged, and the answers already given."""
@@ -44,9 +50,9 @@ class Inbox:
         self._answers: list[Answer] = []
         self._refusals: list[Fate] = []
 
-    def add(self, number: int, responses: tuple[wire.Response, ...]) -> None:
-        """Queue the responses of a signal or update."""
-        ticket = _Ticket(number, responses)
+    def add(self, number: int, responses: tuple[wire.Response, ...], *, whole: bool = False) -> None:
+        """Queue the responses of a signal or update; `whole` where all are to be accepted, or none."""
+        ticket = _Ticket(number, responses, whole)
         self._queue.extend(Queued(ticket, position) for position in range(len(responses)))
         if not responses:
             self._answers.append(Answer(number, ()))
@@ -60,13 +66,23 @@ class Inbox:
         self._answered.pop(request_id, None)
         self._gone.pop(request_id, None)
 
-    def withdraw(self, request_ids: Iterable[str], reason: str) -> None:
-        """These requests wait no more; whoever answers one is told why."""
+    def withdraw(self, request_ids: Collection[str], reason: str) -> None:
+        """These requests wait no more, nor did they ever: whoever answers one is told why."""
+        for request_id in request_ids:
+            self._answered.pop(request_id, None)
         self._gone.update(dict.fromkeys(request_ids, reason))
 
     def answered_from_record(self, request_id: str, checkpoint_id: str) -> None:
         """The response of the run that is repeated was given to the request: any other differs from it."""
         self._answered[request_id] = ("", checkpoint_id)
+
+    def why_not_pending(self, request_id: str, pending: Mapping[str, wire.Request]) -> str | None:
+        """Return why a request waits for no response, or None."""
+        if request_id in self._answered:
+            return f"request {request_id!r} was already answered."
+        if request_id not in pending:
+            return self._gone.get(request_id) or _unknown(request_id, pending, self._answered)
+        return None
 
     def next_batch(self, pending: Mapping[str, wire.Request]) -> list[Queued]:
         """Return the responses to judge next; those that need no judgement get their fate here.
@@ -84,8 +100,7 @@ class Inbox:
             elif request_id in self._answered:
                 self.settle(queued, self._repeat(queued.response))
             elif request_id not in pending:
-                reason = self._gone.get(request_id) or _unknown(request_id, pending, self._answered)
-                self.settle(queued, Fate(request_id, refused=reason))
+                self.settle(queued, Fate(request_id, refused=self.why_not_pending(request_id, pending)))
             else:
                 batch[request_id] = queued
         self._queue = waiting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from temporal_adapter import wire
@@ -39,6 +39,7 @@ class Engine(Run):
         """Begin the run; the answer to the returned input is `Seeded`, or `abort`."""
         self.journal.begin()
         self._options = options
+        self._restoring = options.restore is not None
         return wire.SeedInput(message=message, options=options, header=self._promised_by(options))
 
     def open_session(self, options: wire.StartOptions) -> None:
@@ -54,6 +55,7 @@ class Engine(Run):
         """
         self.check_at_rest()
         self._rest_phase, self.phase = self.phase, Phase.SEEDING
+        self._restoring = options.restore is not None
         if self._root.requests and options.restore is None:
             waiting = ", ".join(map(repr, self._root.requests))
             self.journal.warn(f"An input came while requests wait for a response: {waiting}. They go on waiting.")
@@ -118,7 +120,7 @@ class Engine(Run):
         """The run was cancelled from outside; it is over when the decisions, if any, are carried out."""
         self.journal.status("CANCELLED")
         self._stop("the run was cancelled.", "cancelled")
-        if not self._seeded:  # there is no graph to commit for, and nothing but the input to lose
+        if not self._graph_known:  # there is none to commit for, and nothing but the input to lose
             self._discard, self._ended = [], None
         self._cancelled = True
         return self._decide()
@@ -140,8 +142,8 @@ class Engine(Run):
                 self._on_delivery_finished(index, result)
             case DeliveryFailed(index, failure):
                 self._on_delivery_failed(index, failure)
-            case ResponsesReceived(ticket, responses):
-                self._responses.receive(ticket, responses)
+            case ResponsesReceived(ticket, responses, whole):
+                self._responses.receive(ticket, responses, whole=whole)
             case ResponsesJudged(result):
                 self._on_responses_judged(result)
             case Committed(outcome, stowed):
@@ -161,6 +163,12 @@ class Engine(Run):
             return []
         answered = self._responses.inbox.is_answered
         return [request for key, request in self._root.requests.items() if not answered(key)]
+
+    def check_pending(self, request_ids: Collection[str]) -> str | None:
+        """Return why not all of these requests wait for a response, or None."""
+        inbox, requests = self._responses.inbox, self._root.requests
+        reasons = (inbox.why_not_pending(one, requests) for one in request_ids)
+        return next((reason for reason in reasons if reason is not None), None)
 
     def status(self) -> wire.RunStatus:
         """Return the run's status."""

@@ -15,6 +15,9 @@ from .journal import Journal
 from .level import Level
 from .recorder import Recorder, Stamp
 
+_GONE = "the superstep of the executor that made the request failed."  # in a session, which goes on
+_NOT_ALONE = "it was not taken, since another response that came with it is refused."
+
 
 class Responses:
     """The inbox, and what was accepted from it and waits for a superstep to end."""
@@ -27,9 +30,9 @@ class Responses:
         self._stamp: Stamp | None = None  # of the response-entry checkpoint for them
         self._recorded: list[wire.RecordedResponse] = []
 
-    def receive(self, ticket: int, responses: tuple[wire.Response, ...]) -> None:
+    def receive(self, ticket: int, responses: tuple[wire.Response, ...], *, whole: bool = False) -> None:
         """Take the responses of a signal or update; the ticket names them in the answer."""
-        self.inbox.add(ticket, responses)
+        self.inbox.add(ticket, responses, whole=whole)
 
     def take_answers(self) -> list[Answer]:
         """Return the answers complete by now, each once."""
@@ -56,6 +59,8 @@ class Responses:
         if not batch:
             return None
         header: wire.CheckpointHeader | None = None
+        # The activity writes what it accepts; of responses that are accepted together or not at all, that is not known.
+        at_rest = at_rest and not any(queued.whole for queued in batch)
         if at_rest:
             self._stamp = self._recorder.mint()
             header = self._recorder.promise("response", root.iteration, self._stamp)
@@ -69,16 +74,23 @@ class Responses:
             )
         )
 
-    def judged(self, result: wire.RespondResult) -> None:
+    def judged(self, result: wire.RespondResult, root: Level) -> None:
         """Take the judgements of the batch."""
         stamp = self._stamp = self._stamp or self._recorder.mint()
         judged, self.inbox.judging = self.inbox.judging, []
-        for queued, judgement in zip(judged, result.judgements, strict=True):
-            if judgement.message is not None:
+        refusals = [
+            _GONE if queued.response.request_id not in root.requests else judgement.refused
+            for queued, judgement in zip(judged, result.judgements, strict=True)
+        ]
+        broken = {one.ticket.number for one, refused in zip(judged, refusals, strict=True) if one.whole and refused}
+        for queued, judgement, refused in zip(judged, result.judgements, refusals, strict=True):
+            if refused is None and queued.ticket.number in broken:
+                refused = _NOT_ALONE
+            if refused is None and judgement.message is not None:
                 self._accepted.append(judgement.message)
                 self.inbox.accept(queued, stamp.id)
             else:
-                self.inbox.settle(queued, Fate(queued.response.request_id, refused=judgement.refused or "refused"))
+                self.inbox.settle(queued, Fate(queued.response.request_id, refused=refused or "refused"))
         self._show_refusals()
 
     def none_accepted(self) -> None:
@@ -108,9 +120,12 @@ class Responses:
         if root.superstep is None or not self._accepted:
             return
         root.undo_superstep()
+        gone = [one for one in map(_request_id, self._accepted) if one not in root.requests]
+        self.inbox.withdraw(gone, _GONE)
         self._accepted = [routed for routed in self._accepted if _request_id(routed) in root.requests]
         if self._accepted:
             self.enter(root, None)
+        self._stamp = None
 
     # --- of the run that is replayed ------------------------------------------------------------------------
 

@@ -52,6 +52,7 @@ class Run:
         self._root = Level(_NOT_SEEDED, self._recorder.put)
         self._options = wire.StartOptions()
         self._seeded = False
+        self._restoring = False  # what is being seeded is a checkpoint
         self._rest_phase = Phase.IDLE  # of a session, before the input that is being seeded
         self._marks_end = marks_end
         self._ended: wire.Ended | None = None  # for the store, until a commit has it
@@ -62,7 +63,7 @@ class Run:
         self._discard: list[str] = []  # checkpoints that an abandoned activity may write
         self._inner: list[tuple[Level, wire.RestoredLevel]] = []  # sub-workflows of a session as a superstep found them
         self._held: list[Level] = []  # levels whose superstep waits for a commit, to build on what that writes
-        self._marking = False  # a commit has the mark of the run's end with it
+        self._marking: wire.Ended | None = None  # the mark that a commit has with it
         self._committing, self._discarding = False, 0  # and how many of the discarded a commit has with it
         self._stowing: list[str] = []  # the sub-workflows whose entries it has; "" where the run was abandoned since
 
@@ -70,6 +71,11 @@ class Run:
     def lineage(self) -> Lineage:
         """The checkpoints recorded so far."""
         return self._recorder.lineage
+
+    @property
+    def _graph_known(self) -> bool:
+        """Whether a commit can be made for the run."""
+        return self._root.graph is not _NOT_SEEDED
 
     # --- facts ----------------------------------------------------------------------------------------------
 
@@ -163,9 +169,9 @@ class Run:
         )
 
     def _on_responses_judged(self, result: wire.RespondResult) -> None:
-        if self.phase not in (Phase.RUNNING, Phase.PAUSED):
+        if self.phase not in (Phase.RUNNING, Phase.PAUSED, Phase.IDLE):
             return  # refused already, when the run failed
-        self._responses.judged(result)
+        self._responses.judged(result, self._root)
         if self._responses.accepted:
             if self.phase is Phase.PAUSED:
                 self._go_on_with_responses(result.commit)
@@ -184,8 +190,9 @@ class Run:
         self._discard = self._discard[self._discarding :]
         stowing, self._stowing = self._stowing, []
         self._committing, self._discarding = False, 0
-        if self._marking:
-            self._marking, self._ended = False, None
+        if self._marking is not None and self._marking is self._ended:  # else there is a later one
+            self._ended = None
+        self._marking = None
         self._recorder.settle(outcome)
         if self._held:  # else the superstep was abandoned meanwhile
             for path, value in zip(stowing, stowed, strict=True):
@@ -238,6 +245,8 @@ class Run:
     def _end_superstep(self, level: Level) -> None:
         superstep = level.under_way
         events, conflicts = level.close_superstep(superstep)
+        if level is self._root:
+            self._inner = []
         for conflict in conflicts:
             self.journal.warn(str(conflict))
         if level is not self._root:
@@ -346,14 +355,14 @@ class Run:
             self._discard.append(withdrawn)
 
     def _mark_ended(self, state: Literal["failed", "cancelled", "closed", "reset"]) -> None:
-        if self._seeded and self._marks_end():
+        if self._graph_known and self._marks_end():
             self._ended = wire.Ended(state=state, checkpoint_id=self.lineage.head, at=self._recorder.mint().timestamp)
 
     def _judge(self) -> None:
         if self.phase in (Phase.ENDING, Phase.ENDED):
             self._responses.refuse_all("the run has ended.")
             return
-        if self.phase is Phase.SEEDING and (self._seeded or self._options.restore is not None):
+        if self.phase is Phase.SEEDING and (self._seeded or self._restoring):
             return  # what is pending is known when it is seeded
         at_rest = self.phase is Phase.PAUSED and not self.lineage.unmirrored
         decision = self._responses.judge(self._root, at_rest=at_rest)
@@ -374,7 +383,7 @@ class Run:
         ended = self._ended if len(records) == self.lineage.unmirrored else None
         if records or self._discard or stow or ended is not None:
             self._committing = True
-            self._marking = ended is not None
+            self._marking = ended
             self._discarding = len(self._discard)
             self._stowing = [one.path for one in stow]
             discard = list(self._discard)

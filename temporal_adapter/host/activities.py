@@ -128,7 +128,7 @@ async def _commit(host: Host, data: wire.CommitInput) -> wire.CommitResult:
     async with host.graph(data.graph) as graph:
         stores = host.stores()
         for checkpoint_id in data.discard:
-            await stores.checkpoints.discard(checkpoint_id)
+            await stores.checkpoints.discard(checkpoint_id, activity.info().workflow_run_id or "")
         outcome = await mirror.write(stores, graph.description(), data.records)
         stowed = [await mirror.stow(stores, one) for one in data.stow]
         if data.ended is not None and outcome.error is None:

@@ -46,20 +46,10 @@ async def rebuild(client: Client, workflow_id: str, store: str | BlobStore, run_
 
 
 async def _discard(stores: Stores, runs: list[Expected]) -> None:
-    """Mark what the runs did without. Of two that Temporal's reset made of one, the other may have recorded it."""
-    recorded = {checkpoint_id for run in runs for checkpoint_id in run.ids}
+    """Mark what the runs did without. Another run, that Temporal's reset made of one, may have recorded it."""
     for run in runs:
         for checkpoint_id in run.discarded:
-            if checkpoint_id not in recorded and await _is_own_or_none(stores, checkpoint_id, run.run.run_id):
-                await stores.checkpoints.discard(checkpoint_id)
-
-
-async def _is_own_or_none(stores: Stores, checkpoint_id: str, run_id: str) -> bool:
-    try:
-        manifest = await stores.checkpoints.load_by_id(checkpoint_id)
-    except StoreError:
-        return True
-    return manifest is None or manifest.run_id == run_id
+            await stores.checkpoints.discard(checkpoint_id, run.run.run_id)
 
 
 async def _rebuild(stores: Stores, wanted: Expected) -> RebuiltRun:
@@ -106,7 +96,6 @@ class _Rebuilding:
                 return
             if not sound:  # what is wrong goes first: whoever names a wrong object is then given the right one
                 await self._store.delete(checkpoint.id)
-                await self._stores.keep(checkpoint.id)
             self._named[checkpoint.id] = [await self._write(checkpoint)]
             remaining = await differences(self._stores, checkpoint)
         except StoreError as error:

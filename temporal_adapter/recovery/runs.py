@@ -9,7 +9,6 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
-from temporal_adapter.store.names import discarded_object
 
 from .expected import Expected, expected
 
@@ -37,14 +36,6 @@ class Stores:
             blobs,
             client.namespace,
         )
-
-    async def keep(self, checkpoint_id: str) -> None:
-        """Take back the mark of a checkpoint that never happened: in another run, which Temporal reset, it did.
-
-        Raises:
-            StoreError: The store refuses.
-        """
-        await self.blobs.delete(discarded_object(self.namespace, checkpoint_id))
 
 
 async def expected_run(client: Client, workflow_id: str, run_id: str, stores: Stores) -> Expected:

@@ -106,15 +106,16 @@ class CheckpointStore:
             self._cache.put(_cache_key(base), data)
         return base
 
-    async def discard(self, checkpoint_id: str) -> None:
+    async def discard(self, checkpoint_id: str, run_id: str = "") -> None:
         """Mark a checkpoint as one that never happened: an attempt that history did not accept may have written it.
 
-        The mark holds whoever writes the checkpoint later. Discarding it again changes nothing.
+        The mark holds for what a run writes of it, now or later. In another run, that Temporal's reset made of this
+        one, the same checkpoint may happen all the same. Discarding it again changes nothing.
 
         Raises:
             StoreError: The store cannot be written.
         """
-        await self._blobs.put_new(names.discarded_object(self._namespace, checkpoint_id), b"")
+        await self._blobs.put_new(names.discarded_object(self._namespace, checkpoint_id, run_id), b"")
 
     async def load(self, base: wire.Base) -> wire.Manifest:
         """Return the very checkpoint that `base` names, complete.
@@ -156,16 +157,19 @@ class CheckpointStore:
             StoreError: As `load_by_id`.
         """
         objects = await self._blobs.list(names.manifest_prefix(self._namespace, checkpoint_id))
-        if not objects or await self._blobs.exists(names.discarded_object(self._namespace, checkpoint_id)):
+        if not objects:
             return None
-        name = objects[-1]
-        try:
-            data = await self._records.bytes_of(name, _whose(checkpoint_id))
-        except MissingObject:  # deleted since it was listed
-            return None
-        manifest = await self._complete(self._form_in(data, name, checkpoint_id))
-        digest = hashlib.sha256(data).hexdigest()
-        return wire.Base(checkpoint_id=checkpoint_id, object=name, digest=digest), manifest
+        discarded = await self._blobs.list(names.discarded_prefix(self._namespace, checkpoint_id))
+        for name in reversed(objects):
+            try:
+                data = await self._records.bytes_of(name, _whose(checkpoint_id))
+            except MissingObject:  # deleted since it was listed
+                continue
+            form = self._form_in(data, name, checkpoint_id)
+            if names.discarded_object(self._namespace, checkpoint_id, header_of(form).run_id) not in discarded:
+                base = wire.Base(checkpoint_id=checkpoint_id, object=name, digest=hashlib.sha256(data).hexdigest())
+                return base, await self._complete(form)
+        return None
 
     async def stored_form(self, name: str, checkpoint_id: str) -> Form:
         """Return what the object of this name holds, without reading pages. For `store.references`.
@@ -204,7 +208,15 @@ class CheckpointStore:
         Raises:
             StoreError: As `list_ids`.
         """
-        return await self._index.headers(workflow_name, workflow_id)
+        entries = await self._index.headers(workflow_name, workflow_id)
+        marks = await self._blobs.list(names.discarded_prefix(self._namespace))
+        marked = {mark.rpartition("/")[0] for mark in marks}
+        return [
+            entry
+            for entry in entries
+            if names.discarded_prefix(self._namespace, entry.header.checkpoint_id) not in marked
+            or await self.find(entry.header.checkpoint_id) is not None
+        ]
 
     async def workflows(self) -> list[tuple[str, str]]:
         """Return the workflow names and workflow ids that have checkpoints, sorted.

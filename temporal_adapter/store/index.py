@@ -45,12 +45,8 @@ class Index:
             StoreError: The store cannot be read, or a later release wrote an entry.
         """
         found = await self._blobs.list(names.index_prefix(self._namespace, workflow_name, workflow_id))
-        discarded = set(await self._blobs.list(names.discarded_prefix(self._namespace)))
         entries = {
-            entry.header.checkpoint_id: entry
-            for entry in await bounded_map(self._entry, found)
-            if entry is not None
-            and names.discarded_object(self._namespace, entry.header.checkpoint_id) not in discarded
+            entry.header.checkpoint_id: entry for entry in await bounded_map(self._entry, found) if entry is not None
         }
         ordered = lineage_order(entry.header for entry in entries.values())
         return [entries[header.checkpoint_id] for header in ordered]

@@ -4,7 +4,7 @@ Layout:
 
     <namespace>/checkpoints/<checkpoint id>/<rank>.json               manifests
     <namespace>/workflows/<workflow name>/<workflow id>/<checkpoint id>   index entries
-    <namespace>/discarded/<checkpoint id>                             marks of checkpoints that never happened
+    <namespace>/discarded/<checkpoint id>/<run id>                    marks of checkpoints that never happened
     <namespace>/runs/<workflow name>/<workflow id>/<run id>           run entries
     <namespace>/values/<first 2 hex digits>/<digest>                  values, lists of pages, and pages
     <namespace>/chunks/<first 2 hex digits>/<digest>                  parts of large values
@@ -80,14 +80,15 @@ def attempt_rank(started: datetime, attempt: int) -> str:
     return f"a{microseconds:020d}-{min(attempt, _LARGEST_ATTEMPT):06d}"
 
 
-def discarded_object(namespace: str, checkpoint_id: str) -> str:
-    """Return the name of the mark that a checkpoint never happened, whoever may still write it."""
-    return f"{discarded_prefix(namespace)}/{segment(checkpoint_id)}"
+def discarded_object(namespace: str, checkpoint_id: str, run_id: str) -> str:
+    """Return the name of the mark that a checkpoint never happened in a run, whoever of it may still write it."""
+    return f"{discarded_prefix(namespace, checkpoint_id)}/{segment(run_id)}"
 
 
-def discarded_prefix(namespace: str) -> str:
-    """Return the prefix under which these marks are."""
-    return f"{segment(namespace)}/discarded"
+def discarded_prefix(namespace: str, checkpoint_id: str | None = None) -> str:
+    """Return the prefix under which these marks are, of all checkpoints or of one."""
+    prefix = f"{segment(namespace)}/discarded"
+    return prefix if checkpoint_id is None else f"{prefix}/{segment(checkpoint_id)}"
 
 
 def manifest_prefix(namespace: str, checkpoint_id: str) -> str:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from . import adopt, debug, diff, fork, graph, list, rebuild, replay, resume, show, verify
 from .group import group
 
+_ORDER = ("list", "show", "diff", "graph", "debug", "resume", "replay", "fork", "verify", "rebuild", "adopt")
+group.registered_commands.sort(key=lambda one: _ORDER.index(one.name or ""))  # as `--help` shows them
+
 __all__ = [
     "adopt",
     "debug",

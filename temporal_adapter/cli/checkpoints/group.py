@@ -1,4 +1,4 @@
-"""The group that the commands of this package add themselves to, in the order in which `--help` shows them."""
+"""The group that the commands of this package add themselves to."""
 
 from __future__ import annotations
 

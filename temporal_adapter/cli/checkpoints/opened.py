@@ -1,6 +1,6 @@
 """The checkpoint store that a command's options name, opened, and finding checkpoints and runs in it.
 
-Only reading. A store that is not there is an error here: opening must not create an empty one, unless that is asked for.
+Only reading. A store that is not there is an error here: opening must not create an empty one, unless asked to.
 """
 
 from __future__ import annotations

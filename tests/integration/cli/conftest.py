@@ -6,6 +6,7 @@ The runs are made once for all tests, on the session's server; then their worker
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import importlib
@@ -18,7 +19,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +35,8 @@ from tests.support.running import pending, serving
 
 SHOP = Path(__file__).with_name("shop.txt").read_text()
 """The module `shop`. It is not a module of this repository, so that its types have the developer's names."""
+
+QUEUE = "cli-orders"
 
 SENTENCES = "All of it is in order. " * 1000
 
@@ -76,14 +79,19 @@ class Shell:
         )
         return commands.Ended(done.returncode, done.stdout, done.stderr)
 
-    def at_terminal(self, *arguments: str, width: int) -> list[str]:
-        """Run `temporal-adapter` at a terminal of this width; return the lines, without colours."""
+    async def serve(self, *arguments: str, typed: str = "", **env: str) -> commands.Ended:
+        """Run `temporal-adapter` likewise, while workers of this process go on."""
+        return await asyncio.to_thread(self.run, *arguments, typed=typed, **env)
+
+    def at_terminal(self, *arguments: str, width: int, typed: str = "") -> list[str]:
+        """Run `temporal-adapter` at a terminal of this width, and type; return the lines, without colours."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
         env = {name: one for name, one in self.env.items() if name != "COLUMNS"} | {"TERM": "xterm"}
         command = [sys.executable, "-m", "temporal_adapter.cli", *arguments]
         with subprocess.Popen(command, cwd=self.folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
             os.close(theirs)
+            os.write(ours, typed.encode())
             shown = b""
             with contextlib.suppress(OSError):  # of a terminal that its last program has left
                 while read := os.read(ours, 4096):
@@ -124,8 +132,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 async def written(client: Client, shop: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Store:
     folder = tmp_path_factory.mktemp("store") / "checkpoints"
     store = BlobStore(folder)
-    queue = "cli-orders"
-    async with serving(client, queue, shop.build_order, store=store) as order:
+    async with serving(client, QUEUE, shop.build_order, store=store) as order:
         run = await order.start(shop.Order(customer="Ada", amount=3), id="order-1")
         [legal] = await pending(run)
         await run.respond(legal.request_id, SENTENCES, responder="Lea")
@@ -208,3 +215,17 @@ def shell(store: Store, client: Client, tmp_path: Path) -> Shell:
     folder.mkdir()
     (folder / "shop.py").write_text(SHOP)
     return Shell(folder, store, client.namespace)
+
+
+@pytest.fixture
+def online(shell: Shell, copied: Path, server: str) -> Shell:
+    """The same shell, where the server is reached, and the store is a copy that may be changed."""
+    shell.env |= {"TEMPORAL_ADDRESS": server, "TEMPORAL_ADAPTER_CHECKPOINT_STORE": str(copied)}
+    return shell
+
+
+@pytest.fixture
+async def worked(client: Client, shop: ModuleType, copied: Path, online: Shell) -> AsyncIterator[Shell]:
+    """The same, while a worker serves the task queue of the store's runs."""
+    async with serving(client, QUEUE, shop.build_order, store=BlobStore(copied)):
+        yield online

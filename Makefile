@@ -29,7 +29,7 @@ demo: $(VENV)/.installed ## Run the example on a dev server: start, approve, fin
 	$(BIN)/python -m workers.demo
 
 test: $(VENV)/.installed ## Run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 check: lint types ## Run lint and types
 

@@ -156,6 +156,8 @@ class Execution:
         self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
 
     async def _seed_further(self, seed: wire.SeedInput) -> None:
+        if seed.options.restore is not None:  # of this session's own, the store may not have the last ones yet
+            await workflow.wait_condition(lambda: not self._engine.lineage.unmirrored)
         try:
             result = await self._despite_trouble("The input", lambda: self._local("seed", seed))
         except FailureError as error:

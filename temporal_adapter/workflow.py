@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -79,8 +79,8 @@ class AgentFrameworkRun(Execution):
     async def _respond_update(self, responses: Any = None, *more: Any) -> Any:
         return await self._respond(wire.parse_responses(responses, *more))
 
-    async def _respond(self, responses: Sequence[wire.Response]) -> Any:
-        ticket = self._receive(responses)
+    async def _respond(self, responses: Sequence[wire.Response], *, whole: bool = False) -> Any:
+        ticket = self._receive(responses, whole=whole)
         self._awaited.add(ticket)
         await workflow.wait_condition(lambda: ticket in self._answers)
         self._awaited.discard(ticket)
@@ -132,7 +132,7 @@ class AgentFrameworkRun(Execution):
         self._turns += 1
         turn = self._turn = self._turns
         if given.responses is not None and given.checkpoint_id is None:
-            await self._respond([wire.Response(request_id=one, response=it) for one, it in given.responses.items()])
+            await self._respond_in_turn(given.responses)
         ended = (Phase.ENDING, Phase.ENDED)
         await workflow.wait_condition(lambda: turn in self._turn_ends or self._engine.phase in ended)
         if turn not in self._turn_ends:
@@ -144,11 +144,18 @@ class AgentFrameworkRun(Execution):
         return ordered_json(wire.dump(wire.Turn(first=first, next=journal.length, state=journal.state)))
 
     def _begin_turn(self, given: wire.SessionInput) -> None:
+        if self._turn is not None:  # responses that the engine has not seen yet, say
+            raise SessionRefused("The session is running: wait until it is idle, or waits for responses.")
+        if given.message is None and (given.function_invocation_kwargs or given.client_kwargs) is not None:
+            raise SessionRefused(
+                "function_invocation_kwargs and client_kwargs come with a message: what goes on from responses or a "
+                "checkpoint keeps those that it had."
+            )
         restore: wire.Restore | None = None
         if given.checkpoint_id is not None:
             restore = wire.Restore(verb="resume", checkpoint_id=given.checkpoint_id, responses=given.responses or {})
         elif given.responses is not None:
-            self._engine.check_at_rest()
+            self._check_responses(given.responses)
             return
         options = wire.StartOptions(
             encoding=given.encoding,
@@ -157,6 +164,25 @@ class AgentFrameworkRun(Execution):
             restore=restore,
         )
         self._others.add(self._spawn(self._seed_further(self._engine.input(given.message, options))))
+
+    def _check_responses(self, responses: Mapping[str, Any]) -> None:
+        self._engine.check_at_rest()
+        if not responses:
+            raise SessionRefused("There are no responses in it, so that nothing would go on.")
+        reason = self._engine.check_pending(responses)
+        if reason is not None:
+            raise ApplicationError(reason, type=RESPONSE_REFUSED, non_retryable=True)
+
+    async def _respond_in_turn(self, responses: Mapping[str, Any]) -> None:
+        """Give a turn its responses: all of them, or the turn is none."""
+        try:
+            await self._respond(
+                [wire.Response(request_id=one, response=it) for one, it in responses.items()],
+                whole=len(responses) > 1,
+            )
+        except ApplicationError:
+            self._turn = None
+            raise
 
     @_run_update.validator
     def _validate_run(self, data: Any = None, *more: Any) -> None:
@@ -201,9 +227,9 @@ class AgentFrameworkRun(Execution):
             self._carry_out(decision)
         return wanted
 
-    def _receive(self, responses: Sequence[wire.Response]) -> int:
+    def _receive(self, responses: Sequence[wire.Response], *, whole: bool = False) -> int:
         self._tickets += 1
-        self._facts.append(ResponsesReceived(self._tickets, tuple(responses)))
+        self._facts.append(ResponsesReceived(self._tickets, tuple(responses), whole))
         return self._tickets
 
     @workflow.query(name="status", description="State, superstep, and the head of the checkpoint lineage.")

@@ -45,7 +45,12 @@ class Journal:
     def emit(self, event: wire.Event) -> None:
         """Append an event; the first request since `begin` also changes the status."""
         self._append(event)
-        if event.type == "request_info" and not self._announced_requests:
+        if event.type == "request_info":
+            self.announce_requests()
+
+    def announce_requests(self) -> None:
+        """There are pending requests: told once since `begin`."""
+        if not self._announced_requests:
             self._announced_requests = True
             self.status("IN_PROGRESS_PENDING_REQUESTS")
 

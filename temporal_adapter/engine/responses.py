@@ -82,7 +82,11 @@ class Responses:
             _GONE if queued.response.request_id not in root.requests else judgement.refused
             for queued, judgement in zip(judged, result.judgements, strict=True)
         ]
-        broken = {one.ticket.number for one, refused in zip(judged, refusals, strict=True) if one.whole and refused}
+        broken = {
+            one.ticket.number
+            for one, refused in zip(judged, refusals, strict=True)
+            if one.whole and (refused or any(fate.refused for fate in one.ticket.fates.values()))
+        }
         for queued, judgement, refused in zip(judged, result.judgements, refusals, strict=True):
             if refused is None and queued.ticket.number in broken:
                 refused = _NOT_ALONE

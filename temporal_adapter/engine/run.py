@@ -120,7 +120,10 @@ class Run:
             level.restore(restored.levels.get(path_text(level.path), wire.RestoredLevel()))
         for request in root.requests.values():
             self._responses.inbox.ask_again(request.request_id)
-            self.journal.emit(wire.Event(type="request_info", origin=request.origin, request=request))
+            if request.request_id in restored.answered:  # as in MAF, it is not shown to whoever answers it
+                self.journal.announce_requests()
+            else:
+                self.journal.emit(wire.Event(type="request_info", origin=request.origin, request=request))
         for request_id in restored.answered:
             root.answered(request_id)
         root.messages = restored.messages
@@ -373,6 +376,9 @@ class Run:
 
     def _mirror(self) -> None:
         """Commit what no delivery will carry: at rest, while an operator is waited for, and in the store's trouble."""
+        if not self._graph_known:  # a session that refused its first input; what is owed waits for one that it takes
+            self._discard = [] if self.phase is Phase.ENDING else self._discard
+            return
         carried = not (self._recorder.troubled or self._dispatch.stuck or self._held)
         if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and carried):
             return

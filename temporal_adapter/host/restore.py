@@ -32,6 +32,7 @@ async def restore(host: Host, data: wire.SeedInput, wanted: wire.Restore, run: w
         ApplicationError: There is no such checkpoint, it is of another graph, or what a fork is given does not fit.
         StoreError: The store cannot be read or written.
     """
+    _check_together(data, wanted)
     async with host.pool.borrow() as graph:
         stores = host.stores()
         base, manifest = await _found(stores, graph, wanted.checkpoint_id)
@@ -63,6 +64,25 @@ async def restore(host: Host, data: wire.SeedInput, wanted: wire.Restore, run: w
             waits_for_operator=run.on_failure == "wait",
             commit=commit,
             at=now(),
+        )
+
+
+def _check_together(data: wire.SeedInput, wanted: wire.Restore) -> None:
+    """See that a run is given nothing that would be left unused."""
+    given = {
+        "a message": data.message is not None,
+        "function_invocation_kwargs": data.options.function_invocation_kwargs is not None,
+        "client_kwargs": data.options.client_kwargs is not None,
+        "state": bool(wanted.state or wanted.deleted_state) and wanted.verb != "fork",
+        "responses": bool(wanted.responses) and wanted.verb not in ("fork", "resume"),
+        "until": wanted.until is not None and wanted.verb != "replay",
+    }
+    unused = " and ".join(name for name, is_given in given.items() if is_given)
+    if unused:
+        raise _error(
+            RESTORE_REFUSED,
+            f"A {wanted.verb} of checkpoint {wanted.checkpoint_id!r} takes no {unused.removeprefix('a ')}: it goes on "
+            "from what the checkpoint has. `fork` takes responses and state.",
         )
 
 
@@ -191,6 +211,8 @@ async def _recorded(
     after = _lineage_after(wanted.checkpoint_id, [entry.header for entry in entries], wanted.until)
     recorded: list[wire.RecordedResponse] = []
     for header in after:
+        if header.kind == "entry":  # of a session's further input, which is not repeated
+            break
         if header.kind != "response":
             continue
         entry = await stores.checkpoints.load_by_id(header.checkpoint_id)

@@ -27,7 +27,7 @@ from collections.abc import AsyncIterable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -49,6 +49,14 @@ _FIX_REMOTE = (
     "the service's usual environment variables, such as AWS_ACCESS_KEY_ID, AZURE_STORAGE_ACCOUNT_KEY or "
     "GOOGLE_SERVICE_ACCOUNT."
 )
+
+
+class Entry(NamedTuple):
+    """An object in a listing: its name, its bytes as they are stored, and when it was last written."""
+
+    name: str
+    size: int
+    modified: datetime
 
 
 class BlobStore:
@@ -177,7 +185,15 @@ class BlobStore:
         Raises:
             StoreError: The store cannot be listed.
         """
-        names: list[str] = []
+        return [entry.name for entry in await self.entries(prefix)]
+
+    async def entries(self, prefix: str) -> Sequence[Entry]:
+        """Return the same, each with what the listing says of it.
+
+        Raises:
+            StoreError: The store cannot be listed.
+        """
+        entries: list[Entry] = []
         with self._errors("list", prefix):
             # obstore's overloads name a type of arro3, which is not installed, so they need help.
             pages = cast(
@@ -185,8 +201,8 @@ class BlobStore:
                 obstore.list(self._store, prefix),  # pyright: ignore[reportUnknownMemberType]
             )
             async for page in pages:
-                names += [entry["path"] for entry in page]
-        return sorted(names)
+                entries += [Entry(entry["path"], entry["size"], entry["last_modified"]) for entry in page]
+        return sorted(entries)
 
     async def probe(self) -> None:
         """Check that objects can be written, read and deleted, by doing so once. For the start of a worker.

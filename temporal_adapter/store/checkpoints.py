@@ -230,9 +230,13 @@ class CheckpointStore:
         """Write a run's entry, in place of an older one.
 
         Raises:
-            StoreError: The store cannot be written.
+            StoreError: The store cannot be written; or the run goes on from a checkpoint, and the store is being
+                pruned: look again for the checkpoint later.
         """
         await self._runs.put(entry)
+        if entry.restored is not None and entry.ended is None:
+            # A prune may be taking that checkpoint, unless it listed this entry as well.
+            await check_not_pruned(self._blobs, self._namespace, self._clock())
 
     async def runs(self, workflow_name: str | None = None, workflow_id: str | None = None) -> list[wire.RunEntry]:
         """Return the entries of all runs, or of those of a workflow or workflow id, oldest first.

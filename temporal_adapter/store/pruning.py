@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from typing import NamedTuple
 
 import msgspec
 
@@ -48,6 +49,17 @@ class _Mark(msgspec.Struct, frozen=True):
     at: str  # when it renewed the mark
 
 
+class Mark(NamedTuple):
+    """A mark, as its prune left it: when that began, and when it renewed the mark."""
+
+    since: datetime
+    at: datetime
+
+    def is_fresh(self, now: datetime) -> bool:
+        """Return whether its prune is at work."""
+        return abs(now - self.at) < MARK_FRESH_FOR  # clocks differ, so a mark may seem to be of the future
+
+
 def present() -> datetime:
     """Return the present time."""
     return datetime.now(timezone.utc)
@@ -66,6 +78,22 @@ async def announce(blobs: BlobStore, namespace: str, *, since: datetime, at: dat
         StoreError: The store cannot be written.
     """
     await Records(blobs).write(names.pruning_object(namespace), _Mark(since.isoformat(), at.isoformat()))
+
+
+async def announced(blobs: BlobStore, namespace: str) -> Mark | None:
+    """Return the mark, if there is one, fresh or not.
+
+    Raises:
+        StoreError: The store cannot be read, or the mark is damaged.
+    """
+    name = names.pruning_object(namespace)
+    try:
+        mark = await Records(blobs).read(_Mark, name, "The mark of a prune")
+    except MissingObject:
+        return None
+    except CorruptObject as error:
+        raise CorruptObject(f"{error} Delete the object when no prune is at work.") from error
+    return Mark(datetime.fromisoformat(mark.since), datetime.fromisoformat(mark.at))
 
 
 async def withdraw(blobs: BlobStore, namespace: str) -> None:
@@ -89,17 +117,11 @@ async def check_not_pruned(blobs: BlobStore, namespace: str, now: datetime, *, w
     Raises:
         StoreError: One is; or the store cannot be read, or the mark is damaged.
     """
-    name = names.pruning_object(namespace)
-    try:
-        mark = await Records(blobs).read(_Mark, name, "The mark of a prune")
-    except MissingObject:
+    mark = await announced(blobs, namespace)
+    if mark is None or (written is not None and written < mark.since - _CLOCKS_DIFFER_BY):
         return
-    except CorruptObject as error:
-        raise CorruptObject(f"{error} Delete the object when no prune is at work.") from error
-    since, at = datetime.fromisoformat(mark.since), datetime.fromisoformat(mark.at)
-    if written is not None and written < since - _CLOCKS_DIFFER_BY:
-        return
-    if abs(now - at) < MARK_FRESH_FOR:  # clocks differ, so a mark may seem to be of the future
+    if mark.is_fresh(now):
         raise StoreError(
-            f"The blob store {blobs.url} is being pruned, try again: {name} was renewed at {at.isoformat()}."
+            f"The blob store {blobs.url} is being pruned, try again: {names.pruning_object(namespace)} was renewed at "
+            f"{mark.at.isoformat()}."
         )

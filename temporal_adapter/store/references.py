@@ -55,14 +55,22 @@ class References:
         """
         await bounded_map(self._add_form, forms, _FORMS_AT_ONCE)
 
+    async def add_values(self, refs: Refs) -> None:
+        """Add values, and the parts they are stored in. What is missing or damaged is added as in `add`.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        await bounded_map(self._add_value, refs.items())
+
     async def _add_form(self, form: Form) -> None:
         head = header_of(form)
-        await self._add_values({**refs_in(head), **refs_of(head.messages)})
+        await self.add_values({**refs_in(head), **refs_of(head.messages)})
         if not isinstance(form, PagedManifest):
             return
         for changes in (form.removed, form.changed):
             if changes is not None:
-                await self._add_values(refs_in(changes))
+                await self.add_values(refs_in(changes))
         if form.graph is not None:
             await self._add_text(form.graph)
         if form.pages not in self._seen:
@@ -78,10 +86,7 @@ class References:
             return
         text = await self._add_text(digest)
         if text is not None:
-            await self._add_values(refs_in(snapshot_of([text])))
-
-    async def _add_values(self, refs: Refs) -> None:
-        await bounded_map(self._add_value, refs.items())
+            await self.add_values(refs_in(snapshot_of([text])))
 
     async def _add_value(self, ref: tuple[str, int]) -> None:
         digest, size = ref

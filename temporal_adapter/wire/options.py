@@ -8,7 +8,7 @@ import msgspec
 
 from .responses import check_depth
 from .schema import VERSION_KEY, WireError, load
-from .shapes import SessionInput, StartOptions
+from .shapes import Restore, SessionInput, StartOptions
 
 NO_TOOLS = (
     "Run-scoped tools cannot reach the workers, which are other processes. Give the agents their tools in the factory "
@@ -33,9 +33,20 @@ def parse_options(data: Any = None) -> StartOptions:
                 raise WireError(NO_TOOLS)
             if key not in (*known, VERSION_KEY):
                 raise WireError(f"The run's options have the unknown key {key!r}. They may have: {', '.join(known)}.")
+        _check_restore_keys((data or {}).get("restore"))
     check_depth(options.function_invocation_kwargs)
     check_depth(options.client_kwargs)
+    if options.restore is not None:
+        check_depth(options.restore.responses)
+        check_depth(options.restore.state)
     return options
+
+
+def _check_restore_keys(restore: Any) -> None:
+    known = [field.encode_name for field in msgspec.structs.fields(Restore)]
+    for key in restore or ():
+        if key not in known:
+            raise WireError(f"The run's `restore` has the unknown key {key!r}. It may have: {', '.join(known)}.")
 
 
 def check_run_arguments(message: Any, responses: Any, checkpoint_id: Any) -> None:

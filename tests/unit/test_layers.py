@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("attributes", "routing", "payload", "definitions", "nesting", "pristine", "answers"),
     ("pool", "maf_checkpoint", "loading", "execution"),
     ("workflow", "host", "checkpoints"),
-    ("client", "plugin", "recovery"),
+    ("client", "plugin", "recovery", "retention"),
     ("testing", "cli"),
     ("__init__",),
 )
@@ -46,9 +46,11 @@ ONLY: dict[str, set[str]] = {
     "stream_log": {"wire"},
     "activity_errors": {"wire"},
     "recovery": {"converter", "engine", "execution", "store", "wire", "workflow"},
+    "retention": {"store", "wire"},
 }
 
 WITHOUT_MAF = {
+    "retention",
     "recovery",
     "activity_errors",
     "answers",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from temporalio.client import Client
 
 from temporal_adapter.cli import output
 from temporal_adapter.cli.options import StoreOptions, command
@@ -41,36 +42,43 @@ async def adopt_runs(
     could not be started.
     """
     asks = not (yes or dry_run)
-    if asks and (options.as_json or not (sys.stdin.isatty() and sys.stdout.isatty())):
-        raise CliError(
-            ExitCode.USAGE, "nobody is asked here whether to start runs: give --dry-run to see which, --yes to do it."
-        )
+    if asks:
+        _check_somebody_can_be_asked(options)
     store = opened(options)
     client = await connected(options)
     from temporal_adapter.recovery import adopt
 
     reports = await adopt(client, store.blobs, task_queue, workflow_name, dry_run=dry_run or asks)
-    if asks:
-        _print(store, reports)
-        count = sum(one.state == "would adopt" for one in reports)
-        if not count or not await _confirmed(
-            f"Start {count} on {client.service_client.config.target_host} (namespace {client.namespace!r})? [y/N] "
-        ):
-            tell("Nothing was started.")
-            return _told(reports)
+    if asks and await _agreed(client, store, reports):
         reports = await adopt(client, store.blobs, task_queue, workflow_name)
+    elif asks:
+        tell("Nothing was started.")
+        return _code(reports)
     if options.as_json:
-        where = {"checkpoint_store": store.blobs.url, "namespace": store.namespace}
-        output.print_json(
-            {**where, "dry_run": dry_run, "workflows": [dataclasses.asdict(report) for report in reports]}
-        )
+        where = {"checkpoint_store": store.blobs.url, "namespace": store.namespace, "dry_run": dry_run}
+        output.print_json({**where, "workflows": [dataclasses.asdict(report) for report in reports]})
     else:
         _print(store, reports)
-    return _told(reports)
+    return _code(reports)
 
 
-def _told(reports: Sequence[Adoption]) -> ExitCode:
+def _check_somebody_can_be_asked(options: StoreOptions) -> None:
+    if options.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CliError(
+            ExitCode.USAGE, "nobody is asked here whether to start runs: give --dry-run to see which, --yes to do it."
+        )
+
+
+def _code(reports: Sequence[Adoption]) -> ExitCode:
     return ExitCode.FINDING if any(one.state == "failed" for one in reports) else ExitCode.OK
+
+
+async def _agreed(client: Client, store: Opened, reports: Sequence[Adoption]) -> bool:
+    """Show what would be done; ask, where that is anything."""
+    _print(store, reports)
+    count = sum(one.state == "would adopt" for one in reports)
+    where = f"{client.service_client.config.target_host} (namespace {client.namespace!r})"
+    return count > 0 and await _confirmed(f"Start {count} on {where}? [y/N] ")
 
 
 def _print(store: Opened, reports: Sequence[Adoption]) -> None:

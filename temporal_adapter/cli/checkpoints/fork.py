@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -102,11 +102,13 @@ async def _tell_of_types(store: Opened, manifest: wire.Manifest, keys: Iterable[
     for key in keys:
         if key in manifest.state:
             try:
-                held = await store.values.resolve(manifest.state[key])
+                held: Any = await store.values.resolve(manifest.state[key])
             except StoreError:
                 continue  # it is replaced anyway
-            if isinstance(held, dict) and TAG in held:
+            tagged = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+            if tagged.get(TAG, "dict") != "dict":
+                kind = type_text(tagged.get("type", tagged[TAG]))
                 tell(
-                    f"Warning: the state {key!r} is of type {type_text(held)} in the checkpoint, and plain JSON in the "
-                    "fork. DurableWorkflow.fork sets it to an object."
+                    f"Warning: the state {key!r} is of type {kind} in the checkpoint, and plain JSON in the fork. "
+                    "DurableWorkflow.fork sets it to an object."
                 )

@@ -66,15 +66,13 @@ async def start(
     checkpoint_id = "" if began.restore is None else began.restore.checkpoint_id
     if not options.as_json:
         _print_started(client, options, run, {"run id": run_id, verb: f"of checkpoint {checkpoint_id}"})
-    rest = _Rest()
-    if wait:
-        async with _explained():
-            rest = await _at_rest(run, is_session=began.session)
-        if not options.as_json:
-            _print_rest(client, options, run, rest)
+    async with _explained():
+        rest = await _at_rest(run, is_session=began.session) if wait else _Rest()
     if options.as_json:
         about = {"verb": verb, "checkpoint_id": checkpoint_id, "workflow_name": workflow_name, "workflow_id": run.id}
         output.print_json({**about, "run_id": run_id, "task_queue": task_queue, **rest.json()})
+    elif wait:
+        _print_rest(client, options, run, rest)
     if rest.problem is not None:
         raise CliError(ExitCode.FINDING, rest.problem)
     return ExitCode.OK
@@ -171,7 +169,8 @@ async def _waiting(run: DurableRun, status: RunStatus) -> _Rest:
 
 
 async def _page_of_requests(run: DurableRun, offset: int) -> list[Any]:
-    return await run.handle.query("pending_requests", args=[offset], reject_condition=QueryRejectCondition.NONE)
+    with run.explained():
+        return await run.handle.query("pending_requests", args=[offset], reject_condition=QueryRejectCondition.NONE)
 
 
 async def _ended(run: DurableRun) -> _Rest:

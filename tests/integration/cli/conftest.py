@@ -27,6 +27,8 @@ from typing import Any
 
 import pytest
 from temporalio.client import Client
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore, wire
 from temporal_adapter.store import RECORDED_RANK, CheckpointStore
@@ -227,5 +229,6 @@ def online(shell: Shell, copied: Path, server: str) -> Shell:
 @pytest.fixture
 async def worked(client: Client, shop: ModuleType, copied: Path, online: Shell) -> AsyncIterator[Shell]:
     """The same, while a worker serves the task queue of the store's runs."""
-    async with serving(client, QUEUE, shop.build_order, store=BlobStore(copied)):
+    once = ActivityConfig(retry_policy=RetryPolicy(maximum_attempts=1))
+    async with serving(client, QUEUE, shop.build_order, store=BlobStore(copied), default_activity_options=once):
         yield online

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
-from temporalio.client import Client
+import asyncio
+from pathlib import Path
+from types import ModuleType
 
-from .conftest import Shell, Store
+import pytest
+from agent_framework import WorkflowBuilder, WorkflowContext, executor
+from temporalio.client import Client
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityConfig
+
+from temporal_adapter import BlobCheckpointStorage, BlobStore, DurableWorkflow
+from temporal_adapter.cli.checkpoints.given import given_responses, given_state
+from temporal_adapter.cli.running import CliError, ExitCode
+from tests.support.running import serving
+
+from .conftest import QUEUE, Shell, Store
 
 PAUSE = 6  # of `order-1`, before its last answer
 
 
 async def test_other_responses_and_state_make_another_run_that_says_why(
-    worked: Shell, store: Store, task_queue: str
+    worked: Shell, store: Store, client: Client, shop: ModuleType, copied: Path, task_queue: str
 ) -> None:
     ended = await worked.serve(
         "checkpoint", "fork", worked.id_of("order-1", PAUSE), "--id", task_queue, "--wait",
@@ -22,11 +34,13 @@ async def test_other_responses_and_state_make_another_run_that_says_why(
     assert (ended.code, ended.err) == (0, "")
     assert f"fork: of checkpoint {worked.id_of('order-1', PAUSE)}" in ended.out
     assert 'output "kept"' in ended.out
-    [fork, *_, last] = worked.checkpoints(task_queue)
-    assert (fork["kind"], fork["previous_checkpoint_id"]) == ("fork", worked.id_of("order-1", PAUSE))
-    state = worked.json("checkpoint", "show", last["checkpoint_id"])["state"]
-    assert (state["total"], state["odd.key"], "opinions" in state) == (7, {"$": "a=b"}, False)
-    assert "what if not" in worked.run("checkpoint", "show", fork["checkpoint_id"]).out
+    storage = BlobCheckpointStorage(
+        BlobStore(copied), workflow=shop.build_order(), namespace=client.namespace, workflow_id=task_queue
+    )
+    fork, *_, last = await storage.list_checkpoints(workflow_name="order")
+    assert fork.previous_checkpoint_id == worked.id_of("order-1", PAUSE)
+    assert "what if not" in str(fork.metadata)
+    assert (last.state["total"], last.state["odd.key"], "opinions" in last.state) == (7, {"$": "a=b"}, False)
 
 
 async def test_a_response_in_flight_can_be_given_otherwise(worked: Shell, store: Store) -> None:
@@ -74,34 +88,85 @@ async def test_an_executor_that_fails_is_told(worked: Shell, store: Store) -> No
     assert "failed: TypeError: " in ended.err
 
 
+def test_what_does_not_fit_the_checkpoint_is_a_wrong_command(online: Shell, store: Store) -> None:
+    pause = online.id_of("order-1", PAUSE)
+
+    unasked = online.run("checkpoint", "fork", pause, "--respond", "nobody=true")
+    unknown = online.run("checkpoint", "fork", pause, "--delete-state", "missing")
+
+    assert (unasked.code, unasked.out, unknown.code, unknown.out) == (2, "", 2, "")
+    assert f"Pending: {store.manager_request}." in unasked.err
+    assert "There is: 'total', 'odd.key'" in unknown.err
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("typed", "message"),
     [
-        (["--respond", "nobody=true"], "Pending: {request}."),
-        (["--respond", "{request}=yes"], "A text wants quotes"),
-        (["--state", "total"], "--state: 'total' is not KEY=JSON."),
-        (["--state", "total=NaN"], "NaN is no JSON"),
-        (["--delete-state", "missing"], "There is: 'total', 'odd.key'"),
-        (["--delete-state", "total", "--state", "total=1"], "'total' is to be set too"),
+        ("total", "is not KEY=JSON"),
+        ("=1", "is not KEY=JSON"),
+        ("total=", "has no JSON"),
+        ("total=yes", "A text wants quotes"),
+        ("total=NaN", "NaN is no JSON"),
+        ("total=" + "[" * 100_000, "has no JSON"),
     ],
 )
-def test_what_does_not_fit_the_checkpoint_is_a_wrong_command(
-    online: Shell, store: Store, arguments: list[str], message: str
+def test_state_that_is_no_json_is_told(typed: str, message: str) -> None:
+    with pytest.raises(CliError, match=message) as told:
+        given_state([typed], [])
+
+    assert told.value.code == ExitCode.USAGE
+
+
+def test_names_may_hold_equals_signs() -> None:
+    assert given_state(["a=b=1", 'c="d=e"'], ["a=b", "a"]) == {"a=b": 1, "c": "d=e"}
+    assert given_responses(['r=1="x"'], ["r", "r=1"], "checkpoint") == {"r=1": "x"}
+
+
+async def test_a_run_that_waits_for_an_operator_is_told(
+    online: Shell, client: Client, shop: ModuleType, copied: Path, task_queue: str
 ) -> None:
-    given = [one.format(request=store.manager_request) for one in arguments]
+    once = ActivityConfig(retry_policy=RetryPolicy(maximum_attempts=1))
+    options = {"default_activity_options": once, "on_failure": "wait"}
+    async with serving(client, task_queue, shop.build_order, store=BlobStore(copied), **options):
+        ended = await online.serve(
+            "checkpoint", "fork", online.id_of("order-1", 5), "--state", 'total="three"', "--wait",
+            "--task-queue", task_queue, "--id", task_queue,
+        )  # fmt: skip
 
-    ended = online.run("checkpoint", "fork", online.id_of("order-1", PAUSE), *given)
+    await client.get_workflow_handle(task_queue).terminate()
+    assert ended.code == 1
+    assert f"the run '{task_queue}' waits for an operator: 'manager' failed (TypeError: " in ended.err
 
-    assert (ended.code, ended.out) == (2, "")
-    assert message.format(request=store.manager_request) in ended.err
+
+async def test_state_that_was_of_a_type_is_told_to_be_plain_json_now(
+    online: Shell, shop: ModuleType, client: Client, copied: Path
+) -> None:
+    @executor(id="keep")
+    async def keep(customer: str, ctx: WorkflowContext[None, str]) -> None:
+        ctx.set_state("order", shop.Order(customer=customer, amount=1))
+
+    workflow = WorkflowBuilder(name="keeping", start_executor=keep).build()
+    storage = BlobCheckpointStorage(
+        BlobStore(copied), workflow=workflow, namespace=client.namespace, workflow_id="kept", types=[shop.Order]
+    )
+    await workflow.run("Ada", checkpoint_storage=storage)
+    *_, last = await storage.list_checkpoint_ids(workflow_name="keeping")
+
+    ended = online.run("checkpoint", "fork", last, "--state", "order={}", "--task-queue", "q", "--id", "kept-forked")
+
+    await client.get_workflow_handle("kept-forked").terminate()
+    assert ended.code == 0
+    assert ended.err.startswith("Warning: the state 'order' is of type shop:Order in the checkpoint, and plain JSON")
 
 
 async def test_forks_and_replays_hang_below_the_checkpoints_they_came_from(
-    worked: Shell, store: Store, task_queue: str, client: Client
+    worked: Shell, store: Store, client: Client, task_queue: str
 ) -> None:
-    pause, response = worked.id_of("order-1", PAUSE), f"{store.manager_request}=false"
-    await worked.serve("checkpoint", "fork", pause, "--id", f"{task_queue}-fork", "--respond", response, "--wait")
-    await worked.serve("checkpoint", "replay", pause, "--id", f"{task_queue}-replay", "--wait")
+    pause = worked.id_of("order-1", PAUSE)
+    order = DurableWorkflow(client, "order", task_queue=QUEUE)
+    fork_run = await order.fork(pause, id=f"{task_queue}-fork", responses={store.manager_request: False})
+    replay_run = await order.replay(pause, id=f"{task_queue}-replay")
+    await asyncio.gather(fork_run.handle.result(), replay_run.handle.result())
 
     drawn = worked.run("checkpoint", "graph", f"{task_queue}-fork").out.splitlines()
     entries = worked.json("checkpoint", "graph", "order-1")["checkpoints"]

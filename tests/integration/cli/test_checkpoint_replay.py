@@ -10,24 +10,25 @@ from .conftest import QUEUE, SENTENCES, Shell, Store
 
 
 async def test_a_run_is_repeated_and_its_outputs_are_shown(worked: Shell, client: Client, task_queue: str) -> None:
-    ended = await worked.serve(
-        "checkpoint", "replay", worked.id_of("order-1", 0), "--id", task_queue, "--wait", TEMPORAL_NAMESPACE=""
-    )
+    ended = await worked.serve("checkpoint", "replay", worked.id_of("order-1", 0), "--id", task_queue, "--wait")
 
     assert (ended.code, ended.err) == (0, "")
     described = await client.get_workflow_handle(task_queue).describe()
+    elsewhere = "" if client.namespace == "default" else f" --namespace {client.namespace}"
     assert ended.out.splitlines() == [
         f"workflow id: {task_queue}",
         f"run id: {described.run_id}",
         f"replay: of checkpoint {worked.id_of('order-1', 0)}",
-        f"to follow it: temporal workflow show --workflow-id {task_queue} --follow",
+        f"to follow it: temporal workflow show --workflow-id {task_queue} --follow{elsewhere}",
         'output "shipped"',
         "state: IDLE",
     ]
     assert (described.workflow_type, described.task_queue) == ("order", QUEUE)
 
 
-async def test_responses_are_repeated_up_to_a_checkpoint_and_json_says_what_it_waits_for(worked: Shell) -> None:
+async def test_responses_are_repeated_up_to_a_checkpoint_and_json_says_what_it_waits_for(
+    worked: Shell, store: Store
+) -> None:
     before_the_last_answer = worked.id_of("order-1", 6)
 
     ended = await worked.serve(
@@ -37,8 +38,7 @@ async def test_responses_are_repeated_up_to_a_checkpoint_and_json_says_what_it_w
     document = json.loads(ended.out)
     [request_id] = document["pending_requests"]
     assert (ended.code, document["state"], document["outputs"]) == (0, "IDLE_WITH_PENDING_REQUESTS", [])
-    shown = await worked.serve("checkpoint", "list", document["workflow_id"], "--json")
-    assert json.loads(shown.out)["checkpoints"][-1]["pending_requests"] == [request_id]
+    assert request_id not in (store.legal_request, store.manager_request)
 
 
 async def test_without_waiting_no_worker_is_needed(online: Shell, client: Client, task_queue: str) -> None:
@@ -70,11 +70,9 @@ async def test_what_was_made_in_process_wants_a_task_queue(worked: Shell) -> Non
     assert SENTENCES not in named.out  # that was before
 
 
-def test_an_unknown_checkpoint_and_an_unreachable_server_are_told(online: Shell) -> None:
+def test_an_unknown_checkpoint_is_told(online: Shell) -> None:
     unknown = online.run("checkpoint", "replay", "nothing")
     beyond = online.run("checkpoint", "replay", online.id_of("order-1", 0), "--until", "nothing")
-    alone = online.run("checkpoint", "replay", online.id_of("order-1", 0), TEMPORAL_ADDRESS="127.0.0.1:1")
 
-    assert (unknown.code, beyond.code, alone.code) == (4, 4, 3)
+    assert (unknown.code, unknown.out, beyond.code, beyond.out) == (4, "", 4, "")
     assert "no checkpoint 'nothing'" in unknown.err
-    assert "no Temporal server answers at 127.0.0.1:1" in alone.err

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from temporalio.client import Client
 
-from temporal_adapter import BlobStore
+from temporal_adapter import BlobStore, DurableRun, DurableWorkflow
+from temporal_adapter.recovery import Adoption, Difference, LostValue, NotRebuilt, Rebuilt, RebuiltRun, Verified
+from temporal_adapter.recovery.reports import AdoptState, DifferenceKind
+from temporal_adapter.store import CheckpointStore
 from tests.support import commands
 from tests.support.running import pending, serving
+from workers.dev_server import dev_server
 
 from .conftest import Shell
 
@@ -29,6 +37,9 @@ GREETING = next(one["code"] for one in BLOCK.finditer((ROOT / "README.md").read_
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
+
+LOOKING = ("list", "show", "diff", "graph", "debug", "verify", "rebuild")
+GOING_ON = ("resume", "replay", "fork")
 
 # The script that `pip install` would make.
 SCRIPT = f'#!/bin/sh\nexec {sys.executable} -m temporal_adapter.cli "$@"\n'
@@ -58,12 +69,18 @@ class Reader:
 
 
 @pytest.fixture(scope="module")
-async def reader(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    folder = tmp_path_factory.mktemp("reader")
+async def theirs(client: Client) -> AsyncIterator[Client]:
+    """A client of the reader's own server, where workflow ids are theirs alone."""
+    async with dev_server(arguments=["--namespace", client.namespace]) as server:
+        yield await Client.connect(server.address, namespace=client.namespace)
+
+
+@pytest.fixture(scope="module")
+async def made(theirs: Client, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the README leaves it."""
+    folder = tmp_path_factory.mktemp("made")
     (folder / "greeting.py").write_text(GREETING)
-    names: dict[str, Any] = {"__name__": "greeting"}
-    exec(GREETING, names)
-    async with serving(client, "cli-doc", names["build"], store=BlobStore(folder / "checkpoints")) as greeting:
+    async with _worker(theirs, folder) as greeting:
         run = await greeting.start("Ada", id="greet-ada")
         [request] = await pending(run)
         await run.respond(request.request_id, True)
@@ -71,28 +88,81 @@ async def reader(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Re
     (folder / "bin").mkdir()
     (folder / "bin" / "temporal-adapter").write_text(SCRIPT)
     (folder / "bin" / "temporal-adapter").chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+async def first(theirs: Client, made: Path) -> dict[str, str]:
+    """The variables that the page names."""
+    checkpoints = CheckpointStore(BlobStore(made / "checkpoints"), theirs.namespace)
+    entry, pause, answered, _ = [one.header.checkpoint_id for one in await checkpoints.headers("greeting", "greet-ada")]
+    manifest = await checkpoints.load_by_id(pause)
+    assert manifest is not None
+    return {"ENTRY": entry, "PAUSE": pause, "ANSWERED": answered, "REQUEST": next(iter(manifest.requests))}
+
+
+@pytest.fixture
+def reader(theirs: Client, made: Path, first: dict[str, str], tmp_path: Path) -> Reader:
+    """A reader with a copy of that folder, which commands may change."""
+    folder = Path(shutil.copytree(made, tmp_path / "reader"))
     env = commands.environment(
+        **first,
         TEMPORAL_ADAPTER_CHECKPOINT_STORE="./checkpoints",
-        TEMPORAL_NAMESPACE=client.namespace,
+        TEMPORAL_ADDRESS=theirs.service_client.config.target_host,
+        TEMPORAL_NAMESPACE=theirs.namespace,
         PATH=os.pathsep.join([str(folder / "bin"), os.environ.get("PATH", os.defpath)]),
     )
-    reader = Reader(folder, env)
-    _, pause, answered, _ = reader.json("list greet-ada")["checkpoints"]
-    env.update(PAUSE=pause["checkpoint_id"], ANSWERED=answered["checkpoint_id"], REQUEST=pause["pending_requests"][0])
-    return reader
+    return Reader(folder, env)
+
+
+def _worker(client: Client, folder: Path) -> AbstractAsyncContextManager[DurableWorkflow]:
+    names: dict[str, Any] = {"__name__": "greeting"}
+    exec(GREETING, names)
+    return serving(client, "greetings", names["build"], store=BlobStore(folder / "checkpoints"))
 
 
 def test_every_block_is_run_here() -> None:
-    assert set(TYPED) == set(SHOWN) == {"list", "show", "diff", "graph", "debug"}
+    assert set(TYPED) == set(SHOWN) == {*LOOKING, *GOING_ON, "adopt"}
     assert PAGE.count("```") == 2 * (len(TYPED) + len(SHOWN))
 
 
-@pytest.mark.parametrize("name", sorted(SHOWN))
+@pytest.mark.parametrize("name", LOOKING)
 def test_a_command_prints_what_the_page_shows(reader: Reader, name: str) -> None:
     code, printed = reader.run(TYPED[name])
 
     assert code == (1 if name == "diff" else 0)
     assert _without_chance(printed) == _without_chance(SHOWN[name])
+
+
+@pytest.mark.parametrize("name", GOING_ON)
+async def test_a_command_that_goes_on_prints_what_the_page_shows(theirs: Client, reader: Reader, name: str) -> None:
+    async with _worker(theirs, reader.folder) as greeting:
+        if name == "resume":
+            await (await _greet_eve(greeting)).handle.terminate()
+        code, printed = await asyncio.to_thread(reader.run, TYPED[name])
+        if name == "resume":
+            await greeting.get_run("greet-eve").handle.terminate()
+
+    assert code == 0
+    assert _without_chance(printed) == _without_chance(SHOWN[name])
+
+
+async def test_adopting_prints_what_the_page_shows(theirs: Client, reader: Reader, server: str) -> None:
+    async with _worker(theirs, reader.folder) as greeting:
+        run = await _greet_eve(greeting)
+    reader.env["TEMPORAL_ADDRESS"] = server  # which knows nothing of it
+
+    code, printed = reader.run(TYPED["adopt"])
+
+    await run.handle.terminate()
+    assert code == 0
+    assert _without_chance(printed) == _without_chance(SHOWN["adopt"])
+
+
+async def _greet_eve(greeting: DurableWorkflow) -> DurableRun:
+    run = await greeting.start("Eve", id="greet-eve")
+    await pending(run)
+    return run
 
 
 def _without_chance(text: str) -> list[str]:
@@ -104,7 +174,8 @@ def _without_chance(text: str) -> list[str]:
 
 def documented(row: str) -> set[str]:
     """Return the keys in a row of the table of JSON keys."""
-    line = next(line for line in PAGE.splitlines() if line.startswith(f"| {row} |"))
+    table = PAGE[PAGE.index("## JSON") :]
+    line = next(line for line in table.splitlines() if line.startswith(f"| {row} |"))
     return set(re.findall(r"`(\w+)`", line.split("|")[2]))
 
 
@@ -129,6 +200,29 @@ def test_the_page_lists_the_keys_of_the_json(reader: Reader) -> None:
     assert run.keys() | {"type", "message"} == documented("`debug`")
     of_some = {"request_id", "response_type", "error"}
     assert {key for event in run["events"] for key in event} | of_some == documented("an entry of `events`")
+
+
+def test_the_page_lists_the_keys_of_what_goes_on_and_mends(reader: Reader) -> None:
+    started = reader.json("fork $PAUSE --id greet-ada-unattended")
+
+    def keys(*reports: type) -> set[str]:
+        return {field.name for report in reports for field in fields(report)}
+
+    of_the_store = {"checkpoint_store", "namespace"}
+    assert started.keys() | {"type", "message"} == documented("`resume`, `replay`, `fork`")
+    assert keys(Verified) | of_the_store | {"same"} == documented("`verify`")
+    assert keys(Difference) == documented("an entry of `differences`")
+    assert keys(Rebuilt) | of_the_store | {"complete"} == documented("`rebuild`")
+    assert keys(RebuiltRun, NotRebuilt, LostValue) == documented("an entry of `runs`")
+    assert keys(Adoption) | of_the_store | {"dry_run", "workflows"} == documented("`adopt`")
+
+
+def test_the_page_lists_the_kinds_of_differences_and_states_of_adoptions() -> None:
+    kinds = PAGE[PAGE.index("The `kind` of a difference") :]
+    recovery = (ROOT / "docs" / "recovery.md").read_text()
+
+    assert {f"`{kind}`" for kind in get_args(DifferenceKind)} <= set(re.findall(r"`[\w ]+`", kinds))
+    assert all(f"`{state}`" in recovery for state in get_args(AdoptState))
 
 
 def test_the_page_lists_the_exit_codes(shell: Shell) -> None:

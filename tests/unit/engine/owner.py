@@ -141,9 +141,7 @@ class Owner:
                 self.answers[ticket] = fates
             case Finish() | Fail():
                 assert self.conclusion is None
-                assert [header.checkpoint_id for header in self.engine.lineage.headers] == list(
-                    self.blobs.checkpoints
-                ), "the run ends before everything is mirrored"
+                assert self._all_mirrored(), "the run ends before everything is mirrored"
                 assert "commit" not in self.running
                 self.conclusion = decision
 
@@ -154,8 +152,16 @@ class Owner:
         self.busy[executor] = self._last[executor] = index
         assert data.snapshot is not None or data.records
         if data.records:
-            assert "commit" not in self.running, "two writers of checkpoints at once"
+            assert not self._commit_writes, "two writers of checkpoints at once"
         self.history_bytes.append(json_size(data))
+
+    def _all_mirrored(self) -> bool:
+        return [header.checkpoint_id for header in self.engine.lineage.headers] == list(self.blobs.checkpoints)
+
+    @property
+    def _commit_writes(self) -> bool:
+        """Whether a commit with checkpoints is under way."""
+        return "commit" in self.running
 
     def _delivered(self, index: int, data: wire.DeliveryInput) -> Fact:
         self.busy.pop(data.executor_id)

@@ -213,13 +213,19 @@ class SessionOwner(Owner):
                     self._turn_failed(decision.failure)
             elif isinstance(decision, Commit):
                 data = decision.input
+                assert data.graph == "signature", "a commit for a graph that nobody knows"
                 assert "commit" not in self.running, "two commits at once"
                 self.commits.append(data)
                 self.running["commit"] = lambda data=data: Committed(self._written(data))
             else:
                 self._carry_out(decision)
 
+    def _all_mirrored(self) -> bool:  # several lineages may be written in another order than they are recorded
+        return {header.checkpoint_id for header in self.engine.lineage.headers} == set(self.blobs.checkpoints)
+
     def _written(self, data: wire.CommitInput) -> wire.CommitOutcome:
+        for checkpoint_id in data.discard:
+            self.blobs.checkpoints.pop(checkpoint_id, None)
         return self.blobs.write(data.records) if data.records else wire.CommitOutcome()
 
     def _turn_failed(self, failed: wire.Failure) -> None:
@@ -233,6 +239,10 @@ class SessionOwner(Owner):
                 cancelled()  # it was too late: what it wrote to the store is there
         self.busy.clear()
         self._last.clear()
+
+    @property
+    def _commit_writes(self) -> bool:
+        return "commit" in self.running and bool(self.commits[-1].records)
 
     def _check_delivery(self, index: int, data: wire.DeliveryInput) -> None:
         super()._check_delivery(index, data)

@@ -32,7 +32,6 @@ def test_each_checkpoint_of_a_session_holds_what_its_model_says(
 ) -> None:
     owner = session(script, seed, store_failures=failures, junk=junk)
 
-    assert list(owner.blobs.checkpoints) == [one.checkpoint_id for one in owner.engine.lineage.headers]
     assert sorted(owner.answers) == sorted(owner.tickets), "a ticket without an answer"
     assert owner.ended_turns >= owner.begun_turns, "a turn that never ends"
 

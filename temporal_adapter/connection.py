@@ -66,7 +66,7 @@ def configured_namespace(profile: str | None = None) -> str:
     Raises:
         ConnectionFailed: The configuration cannot be read.
     """
-    return _configuration(profile).get("namespace", DEFAULT_NAMESPACE)
+    return _configuration(profile).get("namespace") or DEFAULT_NAMESPACE  # empty as good as none, as for the server
 
 
 def _configuration(profile: str | None) -> ClientConnectConfig:

@@ -11,7 +11,7 @@ from temporalio.client import Client
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.payload import Reader, Values
-from temporal_adapter.store import BlobStore, ValueStore
+from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
 from temporal_adapter.values import client_codec, to_plain_json
 
 from .errors import ResumeRefused, RunNotFound
@@ -40,9 +40,10 @@ class DurableWorkflow:
         self._task_queue = task_queue
         self._codec = client_codec()
         values: Values = NoStore()
+        self._blobs: BlobStore | None = None
         if checkpoint_store is not None:
-            blobs = BlobStore.of(checkpoint_store, client.data_converter.payload_codec)
-            values = ValueStore(blobs, client.namespace)
+            self._blobs = BlobStore.of(checkpoint_store, client.data_converter.payload_codec)
+            values = ValueStore(self._blobs, client.namespace)
         self._reader = EventReader(Reader(self._codec, values))
 
     async def start(
@@ -110,7 +111,8 @@ class DurableWorkflow:
 
         Args:
             id: The workflow id.
-            checkpoint_id: Where to go on, if not at the last checkpoint. Needed when Temporal has the run no more.
+            checkpoint_id: Where to go on, if not at the last checkpoint. Needed when Temporal has the run no more; the
+                options are the store's then.
             start_options: As `start`.
 
         Raises:
@@ -124,7 +126,8 @@ class DurableWorkflow:
         except RunNotFound:
             if checkpoint_id is None:
                 raise
-            return await self._restored(id, wire.Restore(verb="resume", checkpoint_id=checkpoint_id), start_options)
+            restore = wire.Restore(verb="resume", checkpoint_id=checkpoint_id)
+            return await self._restored(id, restore, start_options, await self._options_in_store(id))
         check_resumable(description)
         closed = self._run(self._client.get_workflow_handle(id, run_id=description.run_id))
         with closed.explained():
@@ -190,6 +193,16 @@ class DurableWorkflow:
             reason=reason,
         )
         return await self._restored(id, restore, start_options)
+
+    async def _options_in_store(self, id: str) -> wire.StartOptions | None:
+        """Return the options of the last run of a workflow id, where this client was told of the store."""
+        if self._blobs is None:
+            return None
+        runs = await CheckpointStore(self._blobs, self._client.namespace, cache_bytes=0).runs(self._name, id)
+        if not runs:
+            return None
+        last = runs[-1]
+        return wire.StartOptions(on_failure=last.on_failure, stream=last.stream, session=last.session)
 
     async def _restored(
         self,

@@ -36,6 +36,7 @@ async def restore(host: Host, data: wire.SeedInput, wanted: wire.Restore, run: w
     async with host.pool.borrow() as graph:
         stores = host.stores()
         base, manifest = await _found(stores, graph, wanted.checkpoint_id)
+        _check_same_run(manifest, wanted, run)
         reader, writer = Reader(graph.codec, stores.values), Writer(graph.codec, stores.values)
         given = await _given(graph, reader, writer, manifest, wanted)
         messages = [
@@ -109,6 +110,17 @@ async def _found(stores: Stores, graph: BuiltGraph, checkpoint_id: str) -> tuple
             f"{_listed(ours - theirs)}. Start it on workers that have the graph of that release.",
         )
     return found
+
+
+def _check_same_run(manifest: wire.Manifest, wanted: wire.Restore, run: wire.RunEntry) -> None:
+    """See that a resume stays with its workflow id. What was checkpointed in-process has none."""
+    if wanted.verb != "resume" or run.session or manifest.workflow_id in ("", run.workflow_id):
+        return
+    raise _error(
+        RESTORE_REFUSED,
+        f"Checkpoint {wanted.checkpoint_id!r} is of the workflow id {manifest.workflow_id!r}, and a resume continues a "
+        "run under its own. `replay` and `fork` make another run from it.",
+    )
 
 
 def _listed(executor_ids: Iterable[str]) -> str:

@@ -219,9 +219,9 @@ class BlobStore:
                 f"{self._fix}"
             ) from error
         except StoreError as error:
-            if not isinstance(error.__cause__, (BaseError, OSError)):  # the payload codec's trouble, not the place's
+            if not isinstance(error.__cause__, (BaseError, OSError, type(None))):  # the payload codec's trouble
                 raise
-            reason = _reason(error.__cause__)
+            reason = _reason(error.__cause__ or error)
             raise StoreError(f"The blob store {self._url} cannot be used: {reason}. {self._fix}") from error
 
     async def _try_out(self, name: str) -> None:

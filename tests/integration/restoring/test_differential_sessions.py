@@ -120,7 +120,9 @@ def asking_within() -> Workflow:
     first, ask, last = Spread(id="first"), Sometimes(id="ask"), Remembering("kept")
     inner = WorkflowBuilder(name="asking-within-child", start_executor=first).add_chain([first, ask, last]).build()
     start, wraps = Spread(id="start"), WorkflowExecutor(inner, id="wraps", propagate_request=True)
-    return WorkflowBuilder(name="asking-within", start_executor=start).add_chain([start, wraps, Show(id="show")]).build()
+    return (
+        WorkflowBuilder(name="asking-within", start_executor=start).add_chain([start, wraps, Show(id="show")]).build()
+    )
 
 
 class Show(Executor):
@@ -346,7 +348,7 @@ class OnTemporal:
 
     async def _mirrored(self) -> None:
         while self.opened and (await self.session.durable_run.status()).unmirrored_checkpoints:
-            await asyncio.sleep(0.02)  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
 
 _REFUSALS = {

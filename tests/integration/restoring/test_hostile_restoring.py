@@ -67,6 +67,18 @@ async def closed(run: DurableRun) -> WorkflowExecutionStatus:
     return await until(status)
 
 
+async def until_prints(process: Any, text: str, unless: asyncio.Future[Any]) -> bool:
+    """Await a line of a process; raise what else ends first."""
+    line = asyncio.ensure_future(asyncio.to_thread(line_with, process, text))
+    await asyncio.wait({line, unless}, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+    if not line.done():
+        process.kill()  # which ends the thread
+        with pytest.raises(AssertionError):
+            await line
+        raise AssertionError(f"not printed: {text}; {unless}")
+    return bool(line.result())
+
+
 # --- turns that are none ------------------------------------------------------------------------------------
 
 
@@ -188,9 +200,7 @@ async def test_an_update_that_is_sent_twice_is_one_turn(client: Client, task_que
         session = durable.session(f"{task_queue}-session")
         await session.run(1)
         handle = session.durable_run.handle
-        turns = await asyncio.gather(
-            *(handle.execute_update("run", {"message": 2}, id="the-same") for _ in range(3))
-        )
+        turns = await asyncio.gather(*(handle.execute_update("run", {"message": 2}, id="the-same") for _ in range(3)))
         turns.append(await handle.execute_update("run", {"message": 2}, id="the-same"))
         assert [turn == turns[0] for turn in turns] == [True] * 4
         assert (await session.run(3)).get_outputs() == [(6, [1, 2, 3])]
@@ -278,7 +288,7 @@ async def test_a_worker_is_killed_in_a_turn_a_restore_and_a_reset(
             "writes": session.reset,
         }[held]
         under_way = asyncio.ensure_future(operation())
-        await asyncio.to_thread(line_with, process, f"{HELD}{held}")
+        assert await until_prints(process, f"{HELD}{held}", under_way)
         os.kill(process.pid, signal.SIGKILL)
     (tmp_path / f"hold-{held}").unlink()
 

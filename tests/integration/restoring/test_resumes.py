@@ -16,6 +16,7 @@ from temporalio.workflow import ActivityConfig
 from temporal_adapter import BlobCheckpointStorage, BlobStore, ResumeRefused, RunNotFound, idempotency_key
 from tests.support.graphs import ask_once, chain
 from tests.support.running import failure_of, pending, serving, until
+from workers.dev_server import dev_server
 
 
 class Log(Executor):
@@ -195,3 +196,35 @@ async def test_a_run_that_never_had_a_checkpoint_is_to_be_started_again(client: 
         assert (await failure_of(run)).type == "InputNotHandled"
         with pytest.raises(ResumeRefused, match="ended before its first checkpoint"):
             await durable.resume(run.id)
+
+
+async def test_a_resume_stays_with_its_workflow_id(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, ask_once) as durable:
+        other = await durable.start(1, id=f"{task_queue}-other")
+        await pending(other)
+        run = await durable.start(1, id=f"{task_queue}-run")
+        await pending(run)
+        await run.handle.terminate("by mistake")
+
+        failure = await failure_of(await durable.resume(run.id, checkpoint_id=(await other.status()).checkpoint_id))
+
+    assert failure.type == "RestoreRefused"
+    assert f"is of the workflow id '{other.id}'" in failure.message
+
+
+async def test_a_session_that_temporal_has_no_more_is_a_session_again(client: Client, task_queue: str) -> None:
+    store = BlobStore("memory://")
+    async with serving(client, task_queue, ask_once, store=store) as durable:
+        session = durable.session(f"{task_queue}-session")
+        [request] = (await session.run(1)).get_request_info_events()
+        head = (await session.durable_run.status()).checkpoint_id
+
+    async with dev_server() as empty:
+        elsewhere = await Client.connect(empty.address)
+        async with serving(elsewhere, task_queue, ask_once, store=store) as durable:
+            await durable.resume(session.id, checkpoint_id=head)
+
+            again = durable.session(session.id)
+            answered = await again.run(responses={request.request_id: True})
+            assert answered.get_outputs() == [("last", "ask: 1? True")]
+            assert (await again.run(2)).get_request_info_events()

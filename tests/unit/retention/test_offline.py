@@ -219,7 +219,7 @@ async def test_a_prune_that_is_killed_leaves_all_that_stays_whole_and_the_next_o
     deletions = sum(one.objects for one in (done.checkpoints, done.values, done.chunks, done.records))
     assert deletions > 15
 
-    for number in range(deletions + 1):  # the last one: before the mark is taken away
+    for number in [*range(0, deletions, 3), deletions]:  # the last one: before the mark is taken away
         filled = await _three(f"{url}-{number}")
         with pytest.raises(StoreError, match="killed"):
             await prune_offline(Killed(f"{url}-{number}", number), keep_last=1, clock=clock, dry_run=False)
@@ -310,7 +310,7 @@ _checkpoints = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(_checkpoints, st.none() | st.integers(0, 2), st.integers(0, 5))
 def test_whatever_stays_is_whole_and_nothing_else_stays(
     checkpoints: list[tuple[int, dict[str, Any], int, bool]], keep_last: int | None, days: int

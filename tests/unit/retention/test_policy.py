@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temporal_adapter import wire
@@ -141,6 +141,7 @@ policies = st.builds(
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(stores(), policies)
 def test_pruning_again_takes_no_more(checkpoints: list[Found], policy: Policy) -> None:
     staying = kept(checkpoints, policy, dict.fromkeys(live_ends(checkpoints), "live"))
@@ -148,6 +149,7 @@ def test_pruning_again_takes_no_more(checkpoints: list[Found], policy: Policy) -
     assert kept(left, policy, dict.fromkeys(live_ends(left), "live")).keys() == staying.keys()
 
 
+@settings(max_examples=60, deadline=None)
 @given(stores(), policies)
 def test_heads_of_open_lineages_never_go_nor_those_before_them(checkpoints: list[Found], policy: Policy) -> None:
     staying = kept(checkpoints, policy, dict.fromkeys(live_ends(checkpoints), "live"))
@@ -159,6 +161,7 @@ def test_heads_of_open_lineages_never_go_nor_those_before_them(checkpoints: list
             at = by_id.get(at.header.previous_checkpoint_id or "") if at is not None else None
 
 
+@settings(max_examples=60, deadline=None)
 @given(stores(), policies)
 def test_nothing_goes_that_the_policy_does_not_name(checkpoints: list[Found], policy: Policy) -> None:
     staying = kept(checkpoints, policy, {})
@@ -170,12 +173,14 @@ def test_nothing_goes_that_the_policy_does_not_name(checkpoints: list[Found], po
                 assert datetime.fromisoformat(one.header.timestamp) < policy.before
 
 
+@settings(max_examples=60, deadline=None)
 @given(stores(), st.integers(1, 3))
 def test_a_count_keeps_every_head(checkpoints: list[Found], count: int) -> None:
     staying = kept(checkpoints, Policy(STATES, keep_last=count), {})
     assert {one.id for one in heads_of(checkpoints)} <= staying.keys()
 
 
+@settings(max_examples=60, deadline=None)
 @given(stores())
 def test_lineages_that_go_round_in_a_circle_end(checkpoints: list[Found]) -> None:
     circle = [found("x", "y"), found("y", "x")]

@@ -52,4 +52,4 @@ def unreferenced(entries: Iterable[Entry], referred: set[str], now: datetime) ->
 
 def is_old(entry: Entry, now: datetime) -> bool:
     """Return whether an object is older than what every prune leaves alone."""
-    return bool(now) or now - entry.modified > pruning.KEPT_FOR
+    return now - entry.modified > pruning.KEPT_FOR

@@ -98,4 +98,6 @@ async def main(address: str, namespace: str, task_queue: str, directory: str) ->
 
 
 if __name__ == "__main__":
-    process.serve(main(*sys.argv[1:]))
+    from tests.support import killable  # not `__main__`, since a graph's signature has the modules of its classes
+
+    process.serve(killable.main(*sys.argv[1:]))

@@ -27,9 +27,9 @@ from temporal_adapter.store import CheckpointStore, ValueStore, contents, prunin
 from tests.support import stores
 from tests.support.differential import resume_in_process
 from tests.support.graphs import Ask, Report, ask_once
-from tests.support.recovering import filling_child, gathering_then_asking, reporting_at_length
+from tests.support.recovering import Gather, filling_child, gathering_then_asking, reporting_at_length
 from tests.support.running import failure_of, pending, serving, until
-from tests.support.scripted import failing
+from tests.support.scripted import Script, failing, step
 from tests.unit.retention.conftest import Filled
 from tests.unit.store.codecs import EncryptingCodec
 from workers.dev_server import dev_server
@@ -222,6 +222,35 @@ async def test_the_checkpoint_that_an_open_fork_builds_on_stays(client: Client, 
         await fork.result()
     await pruned(client, store, **HARSHEST)
     assert await store.list(client.namespace) == []
+
+
+async def test_the_checkpoint_that_a_run_has_just_gone_on_from_stays(client: Client, task_queue: str) -> None:
+    store, script = BlobStore("memory://"), Script()
+
+    def build() -> Workflow:
+        first, second = Gather(id="first"), step(script, "second")
+        return WorkflowBuilder(name=task_queue, start_executor=first).add_edge(first, second).build()
+
+    async with serving(client, task_queue, build, store=store) as durable:
+        await (await durable.start(1, id=task_queue)).result()
+        _, gathered, *_ = await durable.get_run(task_queue).checkpoints()
+        script.hold("second")
+        replay = await durable.replay(gathered.checkpoint_id, id=f"{task_queue}-replay")
+        await until(lambda: _entered_twice(script))
+        assert await ids_of(client, store, f"{task_queue}-replay") == []
+
+        report = await pruned(client, store, **HARSHEST)
+
+        [workflow] = report.workflows
+        reasons = {one.checkpoint_id: one.reason for one in workflow.kept}
+        assert reasons[gathered.checkpoint_id] == f"the open run '{task_queue}-replay' builds on it"
+        script.release("second")
+        assert (await replay.result()).get_outputs() == [2]
+    await assert_each_opens(build, store, client)
+
+
+async def _entered_twice(script: Script) -> bool:
+    return script.calls["second"] == 2
 
 
 async def test_a_long_run_keeps_its_end_and_goes_on(client: Client, task_queue: str) -> None:
@@ -474,9 +503,11 @@ async def test_a_store_of_many_lineages_is_pruned(client: Client, task_queue: st
 
     async def lineage(number: int) -> None:
         parent = None
-        for step in range(10):
-            id = f"{number}-{step}"
-            await filled.put(id, parent, state={"n": f"{number} {step}"}, workflow_id=f"w{number}", run_id=str(uuid4()))
+        for place in range(10):
+            id = f"{number}-{place}"
+            await filled.put(
+                id, parent, state={"n": f"{number} {place}"}, workflow_id=f"w{number}", run_id=str(uuid4())
+            )
             parent = id
 
     for start in range(0, 40, 20):

@@ -82,7 +82,9 @@ _PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 
 _CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
 
-ResultT = TypeVar("ResultT", wire.SeedResult, wire.DeliveryResult, wire.RespondResult, wire.CommitResult)
+ResultT = TypeVar(
+    "ResultT", wire.SeedResult, wire.DeliveryResult, wire.RespondResult, wire.CommitResult, wire.TurnTaken
+)
 
 
 class Execution:

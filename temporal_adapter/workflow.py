@@ -113,10 +113,10 @@ class AgentFrameworkRun(Execution):
     async def _in_turn(self) -> None:
         """Wait until the results that came before an update are known.
 
-        A worker without the run in its cache may be given the update first. By the time of a timer both are known, in
-        the first execution as in every replay.
+        A worker without the run in its cache may be given the update first. By the end of a local activity both are
+        known, in the first execution as in every replay; and sooner than by a timer, which takes up to a second.
         """
-        await workflow.sleep(timedelta(milliseconds=1))
+        self._recorded(wire.TurnTaken, await self._local("turn", wire.TakeTurn()))
 
     # --- sessions -------------------------------------------------------------------------------------------
 
@@ -212,7 +212,8 @@ class AgentFrameworkRun(Execution):
     # --- an operator ----------------------------------------------------------------------------------------
 
     async def _retry(self, executors: Sequence[Any]) -> list[str]:
-        await self._in_turn()
+        # As `_in_turn`, by a timer: that is what histories of earlier releases have.
+        await workflow.sleep(timedelta(milliseconds=1))
         failed = [one.executor for one in self._engine.status().failed_executors]
         unknown = [one for one in executors if one not in failed]
         if unknown or not failed:

@@ -39,7 +39,10 @@ class DeliveryFailed:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesReceived:
-    """Responses arrived, in one signal or update. `ticket` names them in the `Answer`; `whole`: all are taken or none."""
+    """Responses arrived, in one signal or update.
+
+    `ticket` names them in the `Answer`; `whole` takes all of them or none.
+    """
 
     ticket: int
     responses: tuple[wire.Response, ...]

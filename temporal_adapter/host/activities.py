@@ -45,13 +45,14 @@ _PROGRAMMING_ERRORS = (
 
 
 def activities(host: Host, executor_paths: list[tuple[str, ...]]) -> list[Callable[..., Any]]:
-    """Return the activities of a workflow: one for each executor of every level, and the adapter's own three."""
+    """Return the activities of a workflow: one for each executor of every level, and the adapter's own."""
     heart = Heart()
     return [
         *(_executor_activity(host, path, heart) for path in executor_paths),
         _define(service_activity_type(host.name, "seed"), wire.SeedInput, lambda data: seed(host, data)),
         _define(service_activity_type(host.name, "respond"), wire.RespondInput, lambda data: respond(host, data)),
         _define(service_activity_type(host.name, "commit"), wire.CommitInput, lambda data: _commit(host, data)),
+        _define(service_activity_type(host.name, "turn"), wire.TakeTurn, _take_turn),
     ]
 
 
@@ -122,6 +123,10 @@ def _writable(error: ApplicationError) -> ApplicationError:
 
     whole = having(*error.details)
     return whole if _is_writable(whole) else having()
+
+
+async def _take_turn(_: wire.TakeTurn) -> wire.TurnTaken:
+    return wire.TurnTaken(at=now())
 
 
 async def _commit(host: Host, data: wire.CommitInput) -> wire.CommitResult:

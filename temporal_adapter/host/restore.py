@@ -33,6 +33,13 @@ async def restore(host: Host, data: wire.SeedInput, wanted: wire.Restore, run: w
         StoreError: The store cannot be read or written.
     """
     _check_together(data, wanted)
+    try:
+        return await _restored(host, data, wanted, run)
+    except (CorruptObject, MissingObject) as error:  # waiting would not bring it back
+        raise _error(RESTORE_REFUSED, f"Checkpoint {wanted.checkpoint_id!r} cannot be gone on from: {error}") from error
+
+
+async def _restored(host: Host, data: wire.SeedInput, wanted: wire.Restore, run: wire.RunEntry) -> wire.SeedResult:
     async with host.pool.borrow() as graph:
         stores = host.stores()
         base, manifest = await _found(stores, graph, wanted.checkpoint_id)

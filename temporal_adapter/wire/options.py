@@ -33,7 +33,7 @@ def parse_options(data: Any = None) -> StartOptions:
                 raise WireError(NO_TOOLS)
             if key not in (*known, VERSION_KEY):
                 raise WireError(f"The run's options have the unknown key {key!r}. They may have: {', '.join(known)}.")
-        _check_restore_keys((data or {}).get("restore"))
+        _check_restore_keys(cast("dict[str, Any]", data or {}).get("restore"))
     check_depth(options.function_invocation_kwargs)
     check_depth(options.client_kwargs)
     if options.restore is not None:

@@ -470,6 +470,14 @@ class SessionInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     client_kwargs: Any = None
 
 
+class TakeTurn(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """Input of an activity that does nothing: what an update waits for, so that its turn has come."""
+
+
+class TurnTaken(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    at: str
+
+
 class Turn(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """Answer of a session's update `run`: where in the events the turn is."""
 

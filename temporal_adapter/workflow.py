@@ -120,10 +120,15 @@ class AgentFrameworkRun(Execution):
 
     # --- sessions -------------------------------------------------------------------------------------------
 
+    async def _opened(self) -> None:
+        """Wait until a session that goes on from a checkpoint has it: its caller cannot know when that is."""
+        await workflow.wait_condition(lambda: self._engine.phase is not Phase.SEEDING or self._turn is not None)
+
     @workflow.update(name="run", description="Give a session an input, responses, or a checkpoint to go on from.")
     async def _run_update(self, data: Any = None, *more: Any) -> Any:
         given = wire.parse_session_input(data, *more)
         await self._in_turn()
+        await self._opened()
         first = self._engine.journal.length
         try:
             self._begin_turn(given)
@@ -194,6 +199,7 @@ class AgentFrameworkRun(Execution):
     @workflow.update(name="reset", description="Put a session at rest back to what it was before its first input.")
     async def _reset_update(self) -> None:
         await self._in_turn()
+        await self._opened()
         try:
             for decision in self._engine.reset():
                 self._carry_out(decision)
@@ -203,6 +209,7 @@ class AgentFrameworkRun(Execution):
     @workflow.update(name="close", description="End a session at rest.")
     async def _close_update(self) -> None:
         await self._in_turn()
+        await self._opened()
         try:
             for decision in self._engine.close():
                 self._carry_out(decision)

@@ -31,13 +31,13 @@ from .blobs import Blobs
 from .host import Host, _internal  # pyright: ignore[reportPrivateUsage]
 from .owner import Manner, Owner
 from .reference import Moment, Sent, _Run  # pyright: ignore[reportPrivateUsage]
-from .scripted import Script, failure
+from .scripted import Script, Send, failure
 
 _NOW = "2026-01-01T00:00:00+00:00"
 
 
 class SessionHost(Host):
-    """What the seeding activity does for further inputs, and for checkpoints. Follows `host/seed` and `host/restore`."""
+    """What the seeding activity does for further inputs, and for checkpoints, as `host/seed` and `host/restore`."""
 
     def further(self, data: wire.SeedInput) -> wire.SeedResult:
         if data.options.restore is not None:
@@ -78,8 +78,6 @@ class SessionHost(Host):
         target = message.source_id.removeprefix("internal:")
         if target != message.source_id:
             return wire.RoutedMessage(message=message, routes=[_internal(target)])
-        from .scripted import Send
-
         sent = Send(self.blobs.read(message.data), message.target_id)
         return wire.RoutedMessage(message=message, routes=self.script.route(message.source_id, sent))
 

@@ -17,6 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from agent_framework import Workflow
+from temporalio.converter import PayloadCodec
 
 from temporal_adapter.definitions import WorkflowSource
 
@@ -33,10 +34,12 @@ def find_factory(name: str) -> WorkflowSource:
     Raises:
         ObjectNotFound: The name is malformed, the module cannot be imported, or the attribute is no factory.
     """
-    module, found = _found(name, "package.module:factory, such as shop.orders:build_orders")
+    module, found = _found(name, "package.module:factory, such as shop.orders:build_orders", (FunctionType,))
     if not isinstance(found, Workflow) and (not callable(found) or isinstance(found, type)):
         kind = "a class" if isinstance(found, type) else f"of type {type(found).__name__}"
-        raise ObjectNotFound(f"{name!r} is {kind}, and not a function that builds a workflow{_candidates(module)}")
+        raise ObjectNotFound(
+            f"{name!r} is {kind}, and not a function that builds a workflow{_candidates(module, (FunctionType,))}"
+        )
     if inspect.iscoroutinefunction(found):
         raise ObjectNotFound(
             f"{name!r} is an async function; a factory is a plain one, `def`, that returns a Workflow."
@@ -50,10 +53,30 @@ def find_object(name: str) -> Any:
     Raises:
         ObjectNotFound: The name is malformed, the module cannot be imported, or it has no such attribute.
     """
-    return _found(name, "package.module:object, such as shop.security:codec")[1]
+    return _found(name, "package.module:object, such as shop.security:codec", (FunctionType, type))[1]
 
 
-def _found(name: str, form: str) -> tuple[ModuleType, Any]:
+def find_payload_codec(name: str) -> PayloadCodec:
+    """Return the payload codec that `package.module:object` stands for, or that the function or class there makes.
+
+    Raises:
+        ObjectNotFound: There is none.
+    """
+    module, found = _found(name, "package.module:object, such as shop.security:codec", (FunctionType, type))
+    if callable(found) and not isinstance(found, PayloadCodec):
+        try:
+            found = found()
+        except Exception as error:  # whatever a user's function raises
+            raise ObjectNotFound(f"{name!r} cannot make its codec: {described(error)}") from error
+    if not isinstance(found, PayloadCodec):
+        raise ObjectNotFound(
+            f"{name!r} of module {module.__name__!r} is of type {type(found).__name__}, and neither a "
+            "temporalio.converter.PayloadCodec nor a function or class that makes one."
+        )
+    return found
+
+
+def _found(name: str, form: str, kinds: tuple[type, ...]) -> tuple[ModuleType, Any]:
     module_name, colon, attribute = name.partition(":")
     if not (module_name and colon and attribute):
         raise ObjectNotFound(f"{name!r} is not of the form {form}.")
@@ -62,7 +85,7 @@ def _found(name: str, form: str) -> tuple[ModuleType, Any]:
         raise ObjectNotFound(f"{module_name!r} is a file: name its module, without .py, as {dotted}:{attribute}.")
     module = _imported(module_name)
     if not hasattr(module, attribute):
-        raise ObjectNotFound(f"module {module_name!r} has no {attribute!r}{_candidates(module)}")
+        raise ObjectNotFound(f"module {module_name!r} has no {attribute!r}{_candidates(module, kinds)}")
     return module, getattr(module, attribute)
 
 
@@ -108,17 +131,17 @@ def _is_of_user(filename: str, not_theirs: Collection[Path]) -> bool:
     return not any(path.is_relative_to(folder) for folder in (sysconfig.get_path("stdlib"), *not_theirs))
 
 
-def _candidates(module: ModuleType) -> str:
-    """Return, as the end of a sentence, what the module has that could be meant."""
+def _candidates(module: ModuleType, kinds: tuple[type, ...]) -> str:
+    """Return, as the end of a sentence, what of these kinds the module has that could be meant."""
     names = [
         name
         for name, value in vars(module).items()
         if not name.startswith("_")
-        and (isinstance(value, Workflow) or (isinstance(value, FunctionType) and _belongs_to(value, module)))
+        and (isinstance(value, Workflow) or (isinstance(value, kinds) and _belongs_to(value, module)))
     ]
-    return f"; it has {', '.join(names)}." if names else "; it has no functions."
+    return f"; it has {', '.join(names)}." if names else "; it has none such."
 
 
-def _belongs_to(function: FunctionType, module: ModuleType) -> bool:
-    """Whether the function was written in the module, or in the package that the module is."""
-    return f"{function.__module__}.".startswith(f"{module.__name__}.")
+def _belongs_to(one: Any, module: ModuleType) -> bool:
+    """Whether a function or class was written in the module, or in the package that the module is."""
+    return f"{one.__module__}.".startswith(f"{module.__name__}.")

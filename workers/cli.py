@@ -8,17 +8,20 @@ A problem that a person can mend is one line that names it; a stack trace means 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Sequence
 from datetime import timedelta
 
 import click
 from temporalio.client import Client
+from temporalio.converter import DataConverter
 from temporalio.worker import Worker
 
 from temporal_adapter import AgentFrameworkPlugin, ConfigurationError, StoreError, process
 from temporal_adapter.connection import ConnectionFailed, connect
 from temporal_adapter.definitions import WorkflowSource, define
+from temporal_adapter.loading import ObjectNotFound, find_payload_codec
 from temporal_adapter.plugin import DEFAULT_CHECKPOINT_STORE
 from workers.factories import FactoryNotFound, described, find_factory
 
@@ -58,12 +61,18 @@ class _Factory(click.ParamType):
     metavar="N",
     help="How many executors run at a time, at most.  [default: Temporal's]",
 )
+@click.option(
+    "--payload-codec",
+    metavar="PACKAGE.MODULE:OBJECT",
+    help="A payload codec for Temporal and the checkpoint store, or a function or class that makes it.",
+)
 @click.option("--profile", metavar="NAME", help="A profile of Temporal's configuration file.")
 def main(
     workflows: Sequence[WorkflowSource],
     task_queue: str,
     checkpoint_store: str,
     max_concurrent_activities: int | None,
+    payload_codec: str | None,
     profile: str | None,
 ) -> None:
     """Serve Microsoft Agent Framework workflows on a Temporal task queue, until SIGINT or SIGTERM.
@@ -73,13 +82,15 @@ def main(
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         names = [_name(workflow) for workflow in workflows]
+        codec = None if payload_codec is None else find_payload_codec(payload_codec)
+        converter = dataclasses.replace(DataConverter.default, payload_codec=codec)
         plugin = AgentFrameworkPlugin(workflows, checkpoint_store=checkpoint_store)
-    except (ConfigurationError, StoreError) as error:
+    except (ConfigurationError, StoreError, ObjectNotFound) as error:
         raise click.ClickException(str(error)) from error
 
     async def serve() -> int:
         try:
-            client = await connect(profile, plugins=[plugin])
+            client = await connect(profile, plugins=[plugin], data_converter=converter)
             worker = Worker(
                 client,
                 task_queue=task_queue,

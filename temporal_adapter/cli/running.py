@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 
 from temporal_adapter import process
 from temporal_adapter.connection import ConnectionFailed
-from temporal_adapter.store import StoreError
+from temporal_adapter.store import CodecNeeded, StoreError
 
 from .output import printable
 
@@ -53,6 +53,9 @@ async def _told(command: Coroutine[Any, Any, ExitCode]) -> int:
         return await command
     except CliError as error:
         code, problem = error.code, error
+    except CodecNeeded as error:
+        what = str(error).partition(", and this process has none")[0]
+        code, problem = ExitCode.UNREACHABLE, f"{what}: name it by --payload-codec package.module:object."
     except (StoreError, ConnectionFailed) as error:
         code, problem = ExitCode.UNREACHABLE, error
     except RPCError as error:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from temporalio.client import Client
+from temporalio.common import WorkflowIDReusePolicy
 
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
@@ -19,6 +20,9 @@ from .reading import EventReader, NoStore
 from .restoring import check_resumable, options_of
 from .run import DurableRun, Kwargs
 from .session import DurableSession
+
+# A run of another lineage under a workflow id that had a run would mix the two.
+_NEW_ID: dict[str, Any] = {"id_reuse_policy": WorkflowIDReusePolicy.REJECT_DUPLICATE}
 
 
 class DurableWorkflow:
@@ -149,12 +153,12 @@ class DurableWorkflow:
 
         Args:
             checkpoint_id: Where to begin.
-            id: The workflow id of the new run; one is made if absent.
+            id: The workflow id of the new run, which has had none; one is made if absent.
             until: The last checkpoint whose responses are repeated; by default the end of the lineage.
             start_options: As `start`.
         """
         restore = wire.Restore(verb="replay", checkpoint_id=checkpoint_id, until=until)
-        return await self._restored(id, restore, start_options)
+        return await self._restored(id, restore, _NEW_ID | start_options)
 
     async def fork(
         self,
@@ -174,7 +178,7 @@ class DurableWorkflow:
 
         Args:
             checkpoint_id: Where to begin.
-            id: The workflow id of the new run; one is made if absent.
+            id: The workflow id of the new run, which has had none; one is made if absent.
             responses: By request id, for requests that are pending in the checkpoint, or whose response is in flight.
             state: Shared state to set.
             delete_state: Keys of shared state to delete.
@@ -192,7 +196,7 @@ class DurableWorkflow:
             deleted_state=list(delete_state),
             reason=reason,
         )
-        return await self._restored(id, restore, start_options)
+        return await self._restored(id, restore, _NEW_ID | start_options)
 
     async def _options_in_store(self, id: str) -> wire.StartOptions | None:
         """Return the options of the last run of a workflow id, where this client was told of the store."""

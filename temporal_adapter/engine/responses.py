@@ -105,13 +105,14 @@ class Responses:
         for fate in self.inbox.take_refusals():
             self._journal.warn(f"A response to request {fate.request_id!r} was refused: {fate.refused}")
 
-    def enter(self, root: Level, committed: wire.CommitOutcome | None) -> None:
-        """Put the accepted responses in flight, in a checkpoint of their own."""
+    def enter(self, root: Level, committed: wire.CommitOutcome | None, at: str | None = None) -> None:
+        """Put the accepted responses in flight, in a checkpoint of their own; `at` is when, if not by the stamp."""
         for request_id in map(_request_id, self._accepted):
             if self.inbox.is_answered(request_id):  # else it was made again meanwhile, and waits
                 root.answered(request_id)
         root.messages.extend(self._accepted)
         header = self._recorder.take("response", root.iteration, self._stamp)
+        header = header if at is None else wire.replace(header, timestamp=at)
         self._accepted, self._stamp = [], None
         self._recorder.record(header, root.messages, committed)
 

@@ -167,8 +167,7 @@ class Run:
         self._dispatch.settle(index, None)
         executor = self._dispatch.keep_failed(position, failure)
         self.journal.warn(
-            f"Executor {executor!r} failed, and the run waits for an operator's `retry`: "
-            f"{failure.error_type}: {failure.details.message}"
+            f"Executor {executor!r} failed, and the run waits for an operator's `retry`: {_told(failure)}"
         )
 
     def _on_responses_judged(self, result: wire.RespondResult) -> None:
@@ -177,16 +176,16 @@ class Run:
         self._responses.judged(result, self._root)
         if self._responses.accepted:
             if self.phase is Phase.PAUSED:
-                self._go_on_with_responses(result.commit)
+                self._go_on_with_responses(result.commit, result.at if result.stamped else None)
         else:
             self._responses.none_accepted()
             if self.phase is Phase.PAUSED:
                 self._recorder.withdraw()
 
-    def _go_on_with_responses(self, committed: wire.CommitOutcome | None) -> None:
+    def _go_on_with_responses(self, committed: wire.CommitOutcome | None, at: str | None = None) -> None:
         self.phase = Phase.RUNNING
         self.journal.begin()
-        self._responses.enter(self._root, committed)
+        self._responses.enter(self._root, committed, at)
         self._begin_superstep(self._root)
 
     def _on_committed(self, outcome: wire.CommitOutcome, stowed: tuple[wire.Value, ...]) -> None:
@@ -411,3 +410,10 @@ class Run:
                 return
             result = self.journal.result(self._root.iteration, self.lineage.head or "")
             self._decisions.append(Finish(result) if self._failure is None else Fail(self._failure))
+
+
+def _told(failure: wire.Failure) -> str:
+    """Return a failure as MAF's events may show it: without its message, unless MAF is set to show that."""
+    if failure.details.message in ("", failure.error_type):
+        return f"{failure.error_type} (the run's status has the message)"
+    return f"{failure.error_type}: {failure.details.message}"

@@ -28,8 +28,9 @@ async def respond(host: Host, data: wire.RespondInput) -> wire.RespondResult:
             await judge(graph, reader, writer, request, response)
             for request, response in zip(data.requests, data.responses, strict=True)
         ]
-        commit = await _commit(stores, graph, data, judgements)
-        return wire.RespondResult(judgements=judgements, commit=commit, at=now())
+        at = now()
+        commit = await _commit(stores, graph, data, judgements, at)
+        return wire.RespondResult(judgements=judgements, commit=commit, at=at, stamped=True)
 
 
 async def judge(
@@ -78,7 +79,7 @@ def _no_handler(event: WorkflowEvent[Any], value: Any) -> str:
 
 
 async def _commit(
-    stores: Stores, graph: BuiltGraph, data: wire.RespondInput, judgements: list[wire.Judgement]
+    stores: Stores, graph: BuiltGraph, data: wire.RespondInput, judgements: list[wire.Judgement], at: str
 ) -> wire.CommitOutcome | None:
     accepted = [judgement for judgement in judgements if judgement.message is not None]
     if data.header is None or data.snapshot is None or not accepted:
@@ -86,7 +87,7 @@ async def _commit(
     changes = data.snapshot.changes
     answered = {judgement.request_id: None for judgement in accepted}
     record = wire.CheckpointRecord(
-        header=data.header,
+        header=wire.replace(data.header, timestamp=at),  # the run has been at rest since the time in the header
         snapshot=wire.Snapshot(
             base=data.snapshot.base, changes=wire.replace(changes, requests={**changes.requests, **answered})
         ),

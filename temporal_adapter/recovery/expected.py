@@ -62,7 +62,8 @@ class Expected:
     """What the store must have of a run.
 
     Attributes:
-        run: What it must know of the run itself.
+        run: What it must know of the run itself; nothing, unless it `began`.
+        began: Whether an input or a checkpoint was accepted: else the store never heard of the run.
         closed: How the run ended; None while it is open.
         checkpoints: In order of recording, which is lineage order.
         discarded: Ids that activities were given, and that history then did without.
@@ -71,6 +72,7 @@ class Expected:
     """
 
     run: wire.RunEntry
+    began: bool
     closed: str | None
     checkpoints: tuple[Checkpoint, ...]
     unknown: tuple[Unknown, ...]
@@ -168,6 +170,7 @@ class _Reading:
         undecided = [one for one in self.promised if one not in recorded and one not in self.discarded]
         return Expected(
             run=self._run(),
+            began=self.graph is not None,
             closed=self.observed.closed,
             checkpoints=tuple(self.known.values()),
             unknown=tuple(self.unknown.values()),

@@ -119,7 +119,10 @@ async def _start(history: WorkflowHistory, data_converter: DataConverter, run_id
     except wire.WireError:  # of a run that was refused for them
         options = wire.StartOptions()
     except Exception as error:  # of a codec
-        raise NotReplayable(f"The arguments of the run {history.workflow_id!r} cannot be read: {error}") from error
+        raise NotReplayable(
+            f"The arguments of the run {history.workflow_id!r} cannot be read: {error}. If its client had a payload "
+            "codec, give the same."
+        ) from error
     reset = _last_reset(history.events)
     return Start(
         workflow_name=started.workflow_type.name,

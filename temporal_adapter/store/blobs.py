@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
 _PROBE_SECONDS = 20.0  # some file systems, such as /proc, let a write hang for ever
 
+# Those of obstore's `from_url` for stores that can be written.
+_REMOTE_SCHEMES = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https")
+_KINDS = "there are paths, file://, memory://, s3://, gs:// and az://"
+
 _FIX_LOCAL = "Give a directory that this process can create and write to."
 _FIX_REMOTE = (
     "Check that the bucket exists and that the credentials may read, write, list and delete objects; they come from "
@@ -264,6 +268,8 @@ class BlobStore:
 def _open(url: str, options: dict[str, Any]) -> ObjectStore:
     scheme = _scheme(url)
     if scheme not in ("", "file", "memory"):
+        if scheme not in _REMOTE_SCHEMES:
+            raise ValueError(f"there is no kind of store called {scheme}://; {_KINDS}")
         if "@" in urlsplit(url).netloc and scheme in ("http", "https"):
             raise ValueError("the URL has user information, which is not used")  # and would be in every error
         return from_url(url, **options)

@@ -189,8 +189,8 @@ class Trust:
             found = self._local(name) if "<locals>" in qualname else self._attribute(module, qualname)
         if not isinstance(found, type):
             raise DecodeError(
-                f"{name} is not a class that is found in this process. Import its module before the worker starts, "
-                f"or, if it was renamed, give the plugin a mapping from the old name to the class."
+                f"{name} is not a class that is found in this process. Import its module: a client before it "
+                "reads, a worker before it starts. If it was renamed, give the plugin a mapping from old name to class."
             )
         return cast("type[Any]", found)
 

@@ -16,6 +16,9 @@ from .tags import TAG
 class Absent:
     """Stands for no value."""
 
+    def __repr__(self) -> str:
+        return "ABSENT"
+
 
 ABSENT = Absent()
 

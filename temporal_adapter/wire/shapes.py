@@ -436,6 +436,7 @@ class RespondResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     judgements: list[Judgement]
     at: str
     commit: CommitOutcome | None = None  # of the response-entry checkpoint
+    stamped: bool = False  # that checkpoint has `at` as its timestamp, and not what its header had
 
 
 class Stow(_Shape, frozen=True, omit_defaults=True, kw_only=True):

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from temporalio.converter import PayloadCodec
@@ -139,23 +139,9 @@ def _check_is_there(url: str, *, make: bool) -> None:
 
 @functools.cache
 def _codec(name: str) -> PayloadCodec:
-    from temporal_adapter.loading import ObjectNotFound, described, find_object
+    from temporal_adapter.loading import ObjectNotFound, find_payload_codec
 
     try:
-        found: Any = find_object(name)
+        return find_payload_codec(name)
     except ObjectNotFound as error:
         raise CliError(ExitCode.USAGE, f"--payload-codec: {error}") from error
-    if callable(found) and not isinstance(found, PayloadCodec):
-        try:
-            found = found()
-        except Exception as error:  # whatever a user's function raises
-            raise CliError(
-                ExitCode.USAGE, f"--payload-codec: {name!r} cannot make its codec: {described(error)}"
-            ) from error
-    if not isinstance(found, PayloadCodec):
-        raise CliError(
-            ExitCode.USAGE,
-            f"--payload-codec: {name!r} is of type {type(found).__name__}, and neither a "
-            "temporalio.converter.PayloadCodec nor a function or class that makes one.",
-        )
-    return found

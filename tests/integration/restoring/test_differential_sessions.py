@@ -136,9 +136,9 @@ class Case:
     build: Callable[[], Workflow]
     fails: bool = True  # a negative number makes it fail
     goes_back: bool = True  # to checkpoints
-    # Whether responses are given to a checkpoint with messages in flight. Where such a message reaches a restored
-    # sub-workflow first, MAF propagates the sub-workflow's request once more, and it stays pending though answered.
-    answers_beside_messages: bool = True
+    # Whether also to those with messages in flight and requests pending. Where such a message reaches a restored
+    # sub-workflow, MAF shows the request that the sub-workflow has once more, and it stays pending though answered.
+    goes_back_beside_requests: bool = True
 
 
 CASES = {
@@ -146,7 +146,7 @@ CASES = {
     "hooks": Case(remembering),
     "fan-in over several inputs": Case(half_filled, fails=False),
     "two requests": Case(two_requests),
-    "sub-workflow": Case(asking_within, answers_beside_messages=False),
+    "sub-workflow": Case(asking_within, goes_back_beside_requests=False),
 }
 
 
@@ -375,7 +375,7 @@ _REFUSALS = {
 
 
 async def apply(
-    operation: Any, one: InProcess, other: OnTemporal, *, answers_beside_messages: bool
+    operation: Any, one: InProcess, other: OnTemporal, *, goes_back_beside_requests: bool
 ) -> tuple[Seen, Seen] | None:
     match operation:
         case Message(value):
@@ -389,11 +389,11 @@ async def apply(
             if not one.order:
                 return None
             then, now = one.order[place % len(one.order)], other.order[place % len(other.order)]
+            if not goes_back_beside_requests and await one.has_in_flight(then) and await one.requests_of(then):
+                return None
             theirs, ours = [
                 picked(await side.requests_of(id), which, answers) for side, id in ((one, then), (other, now))
             ]
-            if not answers_beside_messages and await one.has_in_flight(then):
-                theirs, ours = {}, {}
             if "perhaps" in theirs.values():  # MAF restores, and then refuses: see `docs/differences.md`
                 theirs, ours = {}, {}
             return await one.go_back(then, theirs), await other.go_back(now, ours)
@@ -408,7 +408,7 @@ async def assert_same(durable: DurableWorkflow, store: BlobStore, case: Case, op
     one, other = InProcess(case.build), OnTemporal(durable, case.build, store, id)
     try:
         for number, operation in enumerate(operations):
-            seen = await apply(operation, one, other, answers_beside_messages=case.answers_beside_messages)
+            seen = await apply(operation, one, other, goes_back_beside_requests=case.goes_back_beside_requests)
             told = f"operation {number}, {operation}, of {operations}"
             if seen is not None:
                 theirs, ours = seen

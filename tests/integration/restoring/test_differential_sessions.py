@@ -434,7 +434,7 @@ def _few_words() -> Iterator[None]:
     logger.setLevel(before)
 
 
-_BATCH = 5  # series of each graph
+_BATCH = 5 if SOAK else 2  # series of each graph
 _BATCHES = st.fixed_dictionaries(
     {name: st.lists(series(case), min_size=_BATCH, max_size=_BATCH) for name, case in CASES.items()}
 )

@@ -34,7 +34,7 @@ _MAFS_CONCURRENT = "Workflow is already running. Concurrent executions are not a
 class DurableSession:
     """A run kept open for many inputs, by its workflow id. Made by `DurableWorkflow.session`.
 
-    It is opened by its first `run`, on whichever machine that is, and open until `close`: for as long as it takes.
+    It is opened by its first `run`, on whichever machine that is, and open until `close`.
     Between inputs it costs nothing.
 
     Attributes:

@@ -24,6 +24,7 @@ from agent_framework import (
     WorkflowContext,
     WorkflowEvent,
     WorkflowExecutor,
+    WorkflowRunState,
     executor,
     handler,
     response_handler,
@@ -38,7 +39,9 @@ from temporal_adapter import (
     BlobStore,
     ConfigurationError,
     DurableRun,
+    InputRefused,
     ResponseRefused,
+    SessionRefused,
     idempotency_key,
 )
 from temporal_adapter.values import EncodeError
@@ -415,6 +418,91 @@ async def test_each_run_begins_with_what_was_built(client: Client, task_queue: s
     assert in_process == [[(1, 1)], [(2, 2)]]
     assert on_temporal == [[(1, 1)], [(1, 1)]]
     assert in_session == in_process
+
+
+class Tally(Executor):
+    """Counts in an attribute; fails at a negative number when it has counted it; asks at 100."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        self.count = 0
+
+    @handler
+    async def add(self, value: int, ctx: WorkflowContext[Any, Any]) -> None:
+        self.count += 1
+        if value < 0:
+            raise ValueError("less than nothing")
+        await (ctx.request_info("more?", bool) if value == 100 else ctx.yield_output(self.count))
+
+    @response_handler
+    async def more(self, question: str, yes: bool, ctx: WorkflowContext[Any, Any]) -> None:
+        await ctx.yield_output((self.count, yes))
+
+
+def tally() -> Workflow:
+    return WorkflowBuilder(name="tally", start_executor=Tally("one")).build()
+
+
+async def test_a_failed_turn_of_a_session_leaves_nothing(client: Client, task_queue: str) -> None:
+    workflow = tally()
+    await workflow.run(1)
+    with pytest.raises(ValueError, match="less than nothing"):
+        await workflow.run(-1)
+    in_process = (await workflow.run(1)).get_outputs()
+    async with serving(client, task_queue, tally, default_activity_options=TWICE) as durable:
+        session = durable.session(f"{task_queue}-session")
+        await session.run(1)
+        with pytest.raises(ValueError, match="less than nothing"):
+            await session.run(-1)
+        on_temporal = (await session.run(1)).get_outputs()
+
+    assert (in_process, on_temporal) == ([3], [2])
+
+
+async def test_a_session_taken_back_has_the_attributes_of_the_checkpoint(client: Client, task_queue: str) -> None:
+    workflow, storage = tally(), InMemoryCheckpointStorage()
+    await workflow.run(100, checkpoint_storage=storage)
+    pause = await storage.get_latest(workflow_name="tally")
+    await workflow.run(1)
+    assert pause is not None
+    again = await workflow.run(checkpoint_id=pause.checkpoint_id, checkpoint_storage=storage)
+    [request] = again.get_request_info_events()
+    in_process = (await workflow.run(responses={request.request_id: True})).get_outputs()
+    async with serving(client, task_queue, tally) as durable:
+        session = durable.session(f"{task_queue}-session")
+        [request] = (await session.run(100)).get_request_info_events()
+        head = (await session.durable_run.status()).checkpoint_id
+        await session.run(1)
+        await session.run(checkpoint_id=head)
+        on_temporal = (await session.run(responses={request.request_id: True})).get_outputs()
+
+    assert (in_process, on_temporal) == ([(2, True)], [(1, True)])
+
+
+async def test_a_session_that_refuses_responses_is_as_it_was(client: Client, task_queue: str) -> None:
+    workflow, storage = tally(), InMemoryCheckpointStorage()
+    [request] = (await workflow.run(100, checkpoint_storage=storage)).get_request_info_events()
+    assert (await workflow.run(responses={})).get_final_state() is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+    answered = await workflow.run(responses={request.request_id: True}, client_kwargs={"a": 1})
+    assert answered.get_outputs() == [(1, True)]
+    pause = (await storage.list_checkpoint_ids(workflow_name="tally"))[-1]
+    with pytest.raises(ValueError, match="type mismatch"):
+        await workflow.run(checkpoint_id=pause, responses={request.request_id: "?"}, checkpoint_storage=storage)
+    assert (await workflow.run(1)).get_final_state() is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS  # it was restored
+
+    async with serving(client, task_queue, tally) as durable:
+        session = durable.session(f"{task_queue}-session")
+        [request] = (await session.run(100)).get_request_info_events()
+        head = (await session.durable_run.status()).checkpoint_id
+        yes: dict[str, Any] = {request.request_id: True}
+        with pytest.raises(SessionRefused, match="no responses"):
+            await session.run(responses={})
+        with pytest.raises(SessionRefused, match="come with a message"):
+            await session.run(responses=yes, client_kwargs={"a": 1})
+        assert (await session.run(responses=yes)).get_outputs() == [(1, True)]
+        with pytest.raises(InputRefused, match="must be bool"):
+            await session.run(checkpoint_id=head, responses={request.request_id: "?"})
+        assert (await session.run(1)).get_final_state() is WorkflowRunState.IDLE
 
 
 async def test_a_checkpoint_with_nothing_in_flight_runs_no_superstep(client: Client, task_queue: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from temporal_adapter import BlobStore
 from temporal_adapter.recovery import verify
 from tests.support.graphs import ask_once
 from tests.support.running import pending, serving
+from workers.dev_server import dev_server
 
 from .conftest import SENTENCES, Shell, Store
 from .test_command_line import CODEC
@@ -109,3 +111,37 @@ def test_another_namespace_is_that_of_server_and_store(online: Shell) -> None:
 
     assert ended.code == 3
     assert "has no namespace 'nowhere'" in ended.err
+
+
+async def test_all_runs_are_written_again_those_that_others_build_on_first(
+    client: Client, task_queue: str, online: Shell, tmp_path: Path
+) -> None:
+    namespace, kept, lost = client.namespace, BlobStore(tmp_path / "kept"), tmp_path / "lost"
+    async with dev_server(arguments=["--namespace", namespace]) as server:
+        own = await Client.connect(server.address, namespace=namespace)
+        async with serving(own, task_queue, ask_once, store=kept) as durable:
+            run = await durable.start(1, id="z-first")
+            await pending(run)
+            fork = await durable.fork((await run.checkpoints())[0].checkpoint_id, id="a-fork")
+            await pending(fork)
+            await own.start_workflow("another application's", id="foreign", task_queue="elsewhere")
+            listed: list[str] = []
+            while len(listed) < 3:
+                listed = [one.id async for one in own.list_workflows()]
+
+            ended = await online.serve(
+                *("checkpoint", "rebuild", "--all", "--json", "--checkpoint-store", str(lost)),
+                TEMPORAL_ADDRESS=server.address,
+            )
+            again = [await verify(own, id, BlobStore(lost)) for id in ("z-first", "a-fork")]
+
+    document = json.loads(ended.out)
+    assert (ended.code, document["complete"], document["workflow_id"]) == (0, True, None)
+    assert [one.same for one in again] == [True, True]
+
+
+def test_rebuild_wants_one_workflow_id_or_all(online: Shell) -> None:
+    neither, both = online.run("checkpoint", "rebuild"), online.run("checkpoint", "rebuild", "order-1", "--all")
+
+    assert (neither.code, both.code) == (2, 2)
+    assert "or --all" in neither.err

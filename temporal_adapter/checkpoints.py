@@ -124,7 +124,7 @@ class BlobCheckpointStorage:
         Raises:
             WorkflowCheckpointException: One of them cannot be read; names it. The others can be loaded by their ids.
         """
-        ids = [header.checkpoint_id for header in await self._headers(workflow_name)]
+        ids = [entry.header.checkpoint_id for entry in await self._entries(workflow_name)]
         found = await bounded_map(self._found, ids)
         listed = [checkpoint for checkpoint in found if checkpoint is not None]  # None: deleted since it was listed
         if self._scratch is not None:
@@ -137,7 +137,7 @@ class BlobCheckpointStorage:
         Raises:
             WorkflowCheckpointException: The store cannot be read.
         """
-        ids = [header.checkpoint_id for header in await self._headers(workflow_name)]
+        ids = [entry.header.checkpoint_id for entry in await self._entries(workflow_name)]
         if self._scratch is not None:
             ids += await self._scratch.list_checkpoint_ids(workflow_name=workflow_name)
         return ids
@@ -148,12 +148,12 @@ class BlobCheckpointStorage:
         Raises:
             WorkflowCheckpointException: It cannot be read; names it.
         """
-        headers = await self._headers(workflow_name)
+        entries = await self._entries(workflow_name)
         latest = None
-        while headers and latest is None:
-            head = _youngest_head(headers)
-            latest = await self._found(head.checkpoint_id)
-            headers.remove(head)  # None was found: it is being written, or was deleted since it was listed
+        while entries and latest is None:
+            head = _youngest_head(entries)
+            latest = await self._found(head.header.checkpoint_id)
+            entries.remove(head)  # None was found: it is being written, or was deleted since it was listed
         saved = None if self._scratch is None else await self._scratch.get_latest(workflow_name=workflow_name)
         return saved or latest
 
@@ -199,10 +199,9 @@ class BlobCheckpointStorage:
             manifest = await self._checkpoints.load_by_id(checkpoint_id)
             return None if manifest is None else await checkpoint_of(manifest, Reader(self._codec, self._values))
 
-    async def _headers(self, workflow_name: str) -> list[wire.CheckpointHeader]:
+    async def _entries(self, workflow_name: str) -> list[wire.IndexEntry]:
         with self._failing(f"The checkpoints of workflow {workflow_name!r} cannot be listed"):
-            entries = await self._checkpoints.headers(workflow_name, self._workflow_id)
-        return [entry.header for entry in entries]
+            return await self._checkpoints.headers(workflow_name, self._workflow_id)
 
     @contextmanager
     def _failing(self, what: str) -> Generator[None, None, None]:
@@ -216,11 +215,19 @@ class BlobCheckpointStorage:
             raise WorkflowCheckpointException(message) from error
 
 
-def _youngest_head(headers: list[wire.CheckpointHeader]) -> wire.CheckpointHeader:
-    parents = {header.previous_checkpoint_id for header in headers}
-    heads = [header for header in headers if header.checkpoint_id not in parents]
+def _youngest_head(entries: list[wire.IndexEntry]) -> wire.IndexEntry:
+    """Return the head of the lineage; of several, that of the youngest run, and in one run the last to be recorded."""
+    parents = {entry.header.previous_checkpoint_id for entry in entries}
+    heads = [entry for entry in entries if entry.header.checkpoint_id not in parents]
+    last: dict[tuple[str, str], wire.IndexEntry] = {}
     # Where lineages go round in a circle, which only damage can cause, none is a head.
-    return max(heads or headers, key=lambda head: datetime.fromisoformat(head.timestamp))
+    for entry in sorted(heads or entries, key=lambda one: (one.header.number or 0, _time(one))):
+        last[entry.workflow_id, entry.run_id] = entry
+    return max(last.values(), key=_time)
+
+
+def _time(entry: wire.IndexEntry) -> datetime:
+    return datetime.fromisoformat(entry.header.timestamp)
 
 
 if TYPE_CHECKING:

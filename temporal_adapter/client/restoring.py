@@ -41,3 +41,9 @@ async def options_of(client: Client, workflow_id: str, run_id: str) -> wire.Star
         arguments: list[Any] = await client.data_converter.decode(payloads)
         return wire.parse_options(arguments[1] if len(arguments) > 1 else None)
     return wire.StartOptions()
+
+
+def restored_at(options: wire.StartOptions) -> str | None:
+    """Return where a run was to go on that was refused before it did: a resume of it is a resume of the run before."""
+    restore = options.restore
+    return restore.checkpoint_id if restore is not None and restore.verb in ("resume", "adopt") else None

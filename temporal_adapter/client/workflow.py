@@ -17,7 +17,7 @@ from temporal_adapter.values import client_codec, to_plain_json
 
 from .errors import ResumeRefused, RunNotFound
 from .reading import EventReader, NoStore
-from .restoring import check_resumable, options_of
+from .restoring import check_resumable, options_of, restored_at
 from .run import DurableRun, Kwargs
 from .session import DurableSession
 
@@ -111,7 +111,8 @@ class DurableWorkflow:
         """Continue a run that failed, was cancelled, terminated or timed out, from its last checkpoint.
 
         The run goes on under the same workflow id, with the options it was started with. What its checkpoints hold is
-        not run again: only the superstep that was not completed is.
+        not run again: only the superstep that was not completed is, with all its executors and the same
+        `idempotency_key()`. To run the failed executor alone again, start runs with `on_failure="wait"`.
 
         Args:
             id: The workflow id.
@@ -136,7 +137,7 @@ class DurableWorkflow:
         closed = self._run(self._client.get_workflow_handle(id, run_id=description.run_id))
         with closed.explained():
             options = await options_of(self._client, id, description.run_id)
-        checkpoint_id = checkpoint_id or (await closed.status()).checkpoint_id
+        checkpoint_id = checkpoint_id or (await closed.status()).checkpoint_id or restored_at(options)
         if checkpoint_id is None:
             raise ResumeRefused(f"The run {id!r} ended before its first checkpoint. Start it again, with its input.")
         restore = wire.Restore(verb="resume", checkpoint_id=checkpoint_id)

@@ -97,6 +97,7 @@ class Recorder:
             iteration=iteration,
             timestamp=stamp.timestamp,
             kind=kind,
+            number=self.lineage.next_ordinal,
         )
 
     def record(

@@ -195,7 +195,7 @@ class _Adopting:
         found = [one for one in [await self._checkpoints.load_by_id(leaf.checkpoint_id) for leaf in leaves] if one]
         own = [manifest for manifest in found if manifest.run_id == run.run_id]
         if own:
-            return _head_of(max(own, key=lambda one: (one.header.timestamp, one.header.previous_checkpoint_id is None)))
+            return _head_of(max(own, key=lambda one: one.header.number or 0))  # not by time: clocks differ
         if run.restored is not None:  # it has not made one of its own yet
             restored = await self._checkpoints.load_by_id(run.restored.checkpoint_id)
             return None if restored is None else _head_of(restored)

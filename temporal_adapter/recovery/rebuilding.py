@@ -54,7 +54,7 @@ async def _discard(stores: Stores, runs: list[Expected]) -> None:
 
 async def _rebuild(stores: Stores, wanted: Expected) -> RebuiltRun:
     values = [await stores.values.put(one.entries) for one in wanted.stowed]
-    if wanted.began and await run_differences(stores, wanted.run):
+    if wanted.began and await run_differences(stores, wanted.run, is_open=wanted.closed is None):
         await stores.checkpoints.put_run(wanted.run)
     rebuilding, check = _Rebuilding(stores, wanted), ValueCheck(stores)
     for checkpoint in wanted.checkpoints:

@@ -66,7 +66,7 @@ async def _settled(client: Client, workflow_id: str, run_id: str, stores: Stores
 
 
 async def _run(stores: Stores, run: Expected) -> list[Difference]:
-    found = await run_differences(stores, run.run) if run.began else []
+    found = await run_differences(stores, run.run, is_open=run.closed is None) if run.began else []
     found += [Difference(run.run.run_id, "unknown", one.header.checkpoint_id, detail=one.reason) for one in run.unknown]
     check = ValueCheck(stores)
     for checkpoint, of_it in await _compared(stores, run):

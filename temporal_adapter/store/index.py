@@ -33,7 +33,10 @@ class Index:
             StoreError: The store cannot be written.
         """
         entry = wire.IndexEntry(
-            header=manifest.header, workflow_name=manifest.workflow_name, workflow_id=manifest.workflow_id
+            header=manifest.header,
+            workflow_name=manifest.workflow_name,
+            workflow_id=manifest.workflow_id,
+            run_id=manifest.run_id,
         )
         await self._records.write(self._name(entry), entry)
 

@@ -87,3 +87,4 @@ class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     header: CheckpointHeader
     workflow_name: str
     workflow_id: str
+    run_id: str = ""

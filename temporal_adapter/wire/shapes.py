@@ -184,6 +184,7 @@ class CheckpointHeader(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     iteration: int
     timestamp: str
     kind: CheckpointKind
+    number: int | None = None  # among the checkpoints of its run, in order of recording: what no clock can confuse
     metadata: dict[str, Any] = {}  # MAF's checkpoint metadata, in tagged JSON
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 from temporalio.client import Client
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import BlobStore, wire
 from temporal_adapter.recovery import Difference, RunNotOnServer, rebuild, verify
 from temporal_adapter.recovery.expected import Expected
 from temporal_adapter.store import RECORDED_RANK, attempt_rank
+from tests.support import nested
 from tests.support.faulty import FaultyStore
 from tests.support.graphs import chain
 from tests.support.recovering import (
@@ -21,9 +25,10 @@ from tests.support.recovering import (
     reporting_at_length,
     values_of,
 )
-from tests.support.running import pending, serving, until
+from tests.support.running import failure_of, pending, serving, until
 from tests.support.scripted import Script, asking_beside_work, steps
 
+ONCE = ActivityConfig(retry_policy=RetryPolicy(maximum_attempts=1))
 LATER = attempt_rank(datetime(2999, 1, 1, tzinfo=timezone.utc), 1)
 
 
@@ -300,3 +305,26 @@ async def test_an_empty_store_lacks_everything(client: Client, task_queue: str) 
 
     assert [one.kind for one in told.differences] == ["missing"] * 5
     assert [one.place for one in told.differences] == ["run", "", "", "", ""]
+
+
+class SlowToKnowRuns(BlobStore):
+    """Takes its time with what it is told of runs, after it has it."""
+
+    async def put(self, name: str, data: bytes) -> None:
+        await super().put(name, data)
+        if "/runs/" in name:
+            await asyncio.sleep(0.5)
+
+
+async def test_a_run_that_is_just_ending_is_no_difference(client: Client, task_queue: str) -> None:
+    store = SlowToKnowRuns("memory://")
+    async with serving(client, task_queue, nested.fails, store=store, default_activity_options=ONCE) as durable:
+        run = await durable.start(1, id=task_queue)
+        ending = asyncio.ensure_future(failure_of(run))
+        told: list[Difference] = []
+        while not ending.done():
+            told += (await verify(client, task_queue, store)).differences
+        await ending
+        told += (await verify(client, task_queue, store)).differences
+
+    assert [one for one in told if one.place.startswith("run")] == []

@@ -14,7 +14,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore, ResumeRefused, RunNotFound, idempotency_key
-from tests.support.graphs import ask_once, chain
+from tests.support.graphs import Ask, Report, ask_once, chain
 from tests.support.running import failure_of, pending, serving, until
 from workers.dev_server import dev_server
 
@@ -228,3 +228,40 @@ async def test_a_session_that_temporal_has_no_more_is_a_session_again(client: Cl
             answered = await again.run(responses={request.request_id: True})
             assert answered.get_outputs() == [("last", "ask: 1? True")]
             assert (await again.run(2)).get_request_info_events()
+
+
+async def test_a_resume_that_was_refused_can_be_made_again(client: Client, task_queue: str) -> None:
+    def changed() -> Workflow:
+        ask, last, further = Ask(id="ask"), Report("last"), Report("further")
+        return WorkflowBuilder(name="ask-once", start_executor=ask).add_edge(ask, last).add_edge(ask, further).build()
+
+    store = BlobStore("memory://")
+    async with serving(client, task_queue, ask_once, store=store) as durable:
+        run = await durable.start(1, id=f"{task_queue}-run")
+        [request] = await pending(run)
+        await run.handle.terminate("by mistake")
+    async with serving(client, task_queue, changed, store=store) as durable:
+        assert (await failure_of(await durable.resume(run.id))).type == "RestoreRefused"
+
+    async with serving(client, task_queue, ask_once, store=store) as durable:
+        resumed = await durable.resume(run.id)
+        await resumed.respond(request.request_id, True)
+        assert (await resumed.result()).get_outputs() == [("last", "ask: 1? True")]
+
+
+async def test_of_the_superstep_that_failed_all_executors_run_again(
+    client: Client, task_queue: str, log: Path, broken: Path
+) -> None:
+    def build() -> Workflow:
+        start, sibling, failing = (Log(name, log) for name in ("first", "third", "second"))
+        builder = WorkflowBuilder(name="logging-fan-out", start_executor=start)
+        return builder.add_fan_out_edges(start, [sibling, failing]).build()
+
+    async with serving(client, task_queue, build, default_activity_options=ONCE) as durable:
+        run = await durable.start(1, id=f"{task_queue}-failed")
+        await failure_of(run)
+        open_bank(broken)
+        await (await durable.resume(run.id)).result()
+
+    assert sorted(ran(log)) == ["first", "second", "second", "third", "third"]
+    assert len(set(keys(log))) == 3  # services can tell the repetitions by their keys

@@ -57,6 +57,13 @@ _SAFE: Mapping[tuple[str, str], Any] = {
 }
 
 
+def _enum_member(cls: Any, name: Any) -> Any:
+    """Stand in for `getattr`, by which Python 3.11.0 to 3.11.3 have enum members pickled; it gives nothing else."""
+    if isinstance(cls, type) and issubclass(cls, enum.Enum) and name in cls.__members__:
+        return cls.__members__[name]
+    raise DecodeError(f"a pickle takes {name!r} of something that is no enum, or has no such member.")
+
+
 # Pickle's own unpickler, in its form in Python: that in C cannot be told what to leave.
 _Base: Any = vars(pickle)["_Unpickler"]
 # What pickles of other protocols, and no others, make instances with.
@@ -72,6 +79,8 @@ class _Unpickler(_Base):
         safe = _SAFE.get((module_name, global_name))
         if safe is not None:
             return safe
+        if global_name == "getattr" and module_name in ("builtins", "__builtin__"):
+            return _enum_member
         if module_name == "builtins":
             error = vars(builtins).get(global_name)
             if isinstance(error, type) and issubclass(error, BaseException):

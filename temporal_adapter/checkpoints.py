@@ -13,7 +13,6 @@ import functools
 import os
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_framework import (
@@ -35,6 +34,7 @@ from temporal_adapter.store import (
     MissingObject,
     StoreError,
     ValueStore,
+    youngest_head,
 )
 from temporal_adapter.store.bounded import bounded_map
 from temporal_adapter.values import Codec, DecodeError, EncodeError, graph_codec, type_name
@@ -151,7 +151,7 @@ class BlobCheckpointStorage:
         entries = await self._entries(workflow_name)
         latest = None
         while entries and latest is None:
-            head = _youngest_head(entries)
+            head = youngest_head(entries)
             latest = await self._found(head.header.checkpoint_id)
             entries.remove(head)  # None was found: it is being written, or was deleted since it was listed
         saved = None if self._scratch is None else await self._scratch.get_latest(workflow_name=workflow_name)
@@ -213,21 +213,6 @@ class BlobCheckpointStorage:
             if self._workflow is None and not isinstance(error, StoreError):
                 message += " Or give the storage the workflow that declares it: BlobCheckpointStorage(..., workflow=)."
             raise WorkflowCheckpointException(message) from error
-
-
-def _youngest_head(entries: list[wire.IndexEntry]) -> wire.IndexEntry:
-    """Return the head of the lineage; of several, that of the youngest run, and in one run the last to be recorded."""
-    parents = {entry.header.previous_checkpoint_id for entry in entries}
-    heads = [entry for entry in entries if entry.header.checkpoint_id not in parents]
-    last: dict[tuple[str, str], wire.IndexEntry] = {}
-    # Where lineages go round in a circle, which only damage can cause, none is a head.
-    for entry in sorted(heads or entries, key=lambda one: (one.header.number or 0, _time(one))):
-        last[entry.workflow_id, entry.run_id] = entry
-    return max(last.values(), key=_time)
-
-
-def _time(entry: wire.IndexEntry) -> datetime:
-    return datetime.fromisoformat(entry.header.timestamp)
 
 
 if TYPE_CHECKING:

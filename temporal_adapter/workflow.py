@@ -6,10 +6,11 @@ by module and name; the module's `__getattr__` makes the class for any name that
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -130,10 +131,8 @@ class AgentFrameworkRun(Execution):
         await self._in_turn()
         await self._opened()
         first = self._engine.journal.length
-        try:
+        with _refusing():
             self._begin_turn(given)
-        except SessionRefused as refused:
-            raise ApplicationError(str(refused), type=SESSION_REFUSED, non_retryable=True) from None
         self._turns += 1
         turn = self._turn = self._turns
         if given.responses is not None and given.checkpoint_id is None:
@@ -200,21 +199,17 @@ class AgentFrameworkRun(Execution):
     async def _reset_update(self) -> None:
         await self._in_turn()
         await self._opened()
-        try:
+        with _refusing():
             for decision in self._engine.reset():
                 self._carry_out(decision)
-        except SessionRefused as refused:
-            raise ApplicationError(str(refused), type=SESSION_REFUSED, non_retryable=True) from None
 
     @workflow.update(name="close", description="End a session at rest.")
     async def _close_update(self) -> None:
         await self._in_turn()
         await self._opened()
-        try:
+        with _refusing():
             for decision in self._engine.close():
                 self._carry_out(decision)
-        except SessionRefused as refused:
-            raise ApplicationError(str(refused), type=SESSION_REFUSED, non_retryable=True) from None
 
     # --- an operator ----------------------------------------------------------------------------------------
 
@@ -267,6 +262,15 @@ class AgentFrameworkRun(Execution):
     def _events(self, offset: int = 0) -> Any:
         page = self._engine.journal.page(offset, ended=self._engine.phase is Phase.ENDED)
         return ordered_json(wire.dump(page))
+
+
+@contextlib.contextmanager
+def _refusing() -> Generator[None, None, None]:
+    """Answer an update that a session cannot take now with the reason."""
+    try:
+        yield
+    except SessionRefused as refused:
+        raise ApplicationError(str(refused), type=SESSION_REFUSED, non_retryable=True) from None
 
 
 # --- one workflow type per MAF workflow ---------------------------------------------------------------------

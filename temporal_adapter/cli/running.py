@@ -54,8 +54,7 @@ async def _told(command: Coroutine[Any, Any, ExitCode]) -> int:
     except CliError as error:
         code, problem = error.code, error
     except CodecNeeded as error:
-        what = str(error).partition(", and this process has none")[0]
-        code, problem = ExitCode.UNREACHABLE, f"{what}: name it by --payload-codec package.module:object."
+        code, problem = ExitCode.UNREACHABLE, f"{error} Here: --payload-codec package.module:object."
     except (StoreError, ConnectionFailed) as error:
         code, problem = ExitCode.UNREACHABLE, error
     except RPCError as error:

@@ -181,7 +181,7 @@ class Engine(Run):
             unmirrored_checkpoints=self.lineage.unmirrored,
             mirror_error=self.lineage.mirror_error,
             failed_executors=list(self._dispatch.failed()),
-            restored=_without_gifts(self._options.restore),
+            restored=wire.without_gifts(self._options.restore),
         )
 
     def check_at_rest(self) -> None:
@@ -209,8 +209,3 @@ def _of_fork(restore: wire.Restore) -> dict[str, Any]:
         "reason": restore.reason,
     }
     return {key: value for key, value in told.items() if value}
-
-
-def _without_gifts(restore: wire.Restore | None) -> wire.Restore | None:
-    """Return how a run was restored, without what it was given."""
-    return None if restore is None else wire.replace(restore, responses={}, state={}, deleted_state=[])

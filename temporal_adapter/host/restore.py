@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporal_adapter import wire
 from temporal_adapter.payload import Reader, Writer
 from temporal_adapter.pool import BuiltGraph
-from temporal_adapter.store import CorruptObject, MissingObject
+from temporal_adapter.store import CorruptObject, MissingObject, youngest_head
 from temporal_adapter.values import DecodeError, EncodeError
 from temporal_adapter.wire.names import CHECKPOINT_NOT_FOUND, RESTORE_REFUSED
 
@@ -227,7 +227,7 @@ async def _recorded(
 ) -> list[wire.RecordedResponse]:
     """Return the responses that came into the lineage after the checkpoint, in order."""
     entries = await stores.checkpoints.headers(manifest.workflow_name, manifest.workflow_id)
-    after = _lineage_after(wanted.checkpoint_id, [entry.header for entry in entries], wanted.until)
+    after = _lineage_after(wanted.checkpoint_id, entries, wanted.until)
     recorded: list[wire.RecordedResponse] = []
     for header in after:
         if header.kind == "entry":  # of a session's further input, which is not repeated
@@ -244,28 +244,30 @@ async def _recorded(
 
 
 def _lineage_after(
-    checkpoint_id: str, headers: list[wire.CheckpointHeader], until: str | None
+    checkpoint_id: str, entries: list[wire.IndexEntry], until: str | None
 ) -> list[wire.CheckpointHeader]:
     """Return the lineage from a checkpoint, without it, to `until`, or else to the youngest head that follows it."""
-    by_id = {header.checkpoint_id: header for header in headers}
+    by_id = {entry.header.checkpoint_id: entry.header for entry in entries}
 
-    def way_to(head: wire.CheckpointHeader) -> list[wire.CheckpointHeader] | None:
+    def way_to(head: str) -> list[wire.CheckpointHeader] | None:
         way: list[wire.CheckpointHeader] = []
-        at: wire.CheckpointHeader | None = head
-        while at is not None and at.checkpoint_id != checkpoint_id and len(way) <= len(headers):
+        at = by_id.get(head)
+        while at is not None and at.checkpoint_id != checkpoint_id and len(way) <= len(entries):
             way.insert(0, at)
             at = by_id.get(at.previous_checkpoint_id or "")
         return way if at is not None and at.checkpoint_id == checkpoint_id else None
 
     if until is not None:
-        way = way_to(by_id[until]) if until in by_id else None
+        way = way_to(until)
         if way is None:
             raise _error(RESTORE_REFUSED, f"Checkpoint {until!r} does not follow {checkpoint_id!r} in its lineage.")
         return way
-    parents = {header.previous_checkpoint_id for header in headers}
-    heads = [header for header in headers if header.checkpoint_id not in parents]
-    ways = [way for head in heads if (way := way_to(head)) is not None]
-    return max(ways, key=lambda way: way[-1].timestamp if way else "") if ways else []
+    following: dict[str, wire.IndexEntry] = {}
+    for entry in entries:  # parents come before their children
+        parent = entry.header.previous_checkpoint_id
+        if parent == checkpoint_id or parent in following:
+            following[entry.header.checkpoint_id] = entry
+    return (way_to(youngest_head([*following.values()]).header.checkpoint_id) or []) if following else []
 
 
 def _error(error_type: str, message: str) -> ApplicationError:

@@ -60,7 +60,6 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
 def _run_entry(host: Host, options: wire.StartOptions) -> wire.RunEntry:
     """Return what the store is to know of the run."""
     info = activity.info()
-    restored = options.restore
     return wire.RunEntry(
         workflow_name=host.name,
         workflow_id=info.workflow_id or "",
@@ -70,7 +69,7 @@ def _run_entry(host: Host, options: wire.StartOptions) -> wire.RunEntry:
         on_failure=options.on_failure or host.on_failure,
         stream=options.stream,
         session=options.session,
-        restored=restored and wire.replace(restored, responses={}, state={}, deleted_state=[]),
+        restored=wire.without_gifts(options.restore),
     )
 
 

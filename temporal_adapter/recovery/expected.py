@@ -15,8 +15,15 @@ from temporalio.converter import DataConverter
 
 from temporal_adapter import wire
 from temporal_adapter.engine import Commit, Committed, Deliver, DeliveryFinished, Judge, ResponsesJudged, Seeded
-from temporal_adapter.store import CheckpointStore, StoreError, ValueStore, overlay, unstowed
-from temporal_adapter.wire.names import path_text
+from temporal_adapter.store import (
+    CheckpointStore,
+    StoreError,
+    ValueStore,
+    bare_manifest,
+    overlay,
+    unstowed,
+    with_entries,
+)
 
 from .observing import Observed, Told, observe
 
@@ -196,7 +203,8 @@ class _Reading:
             self.unknown[checkpoint_id] = Unknown(record.header, str(error))
             return
         record = wire.replace(record, snapshot=wire.replace(record.snapshot, changes=changes))
-        manifest = _manifest(record, overlay(under, changes), self.graph, self.observed)
+        bare = bare_manifest(record, self.graph, self.observed.workflow_id, self.observed.start.run_id)
+        manifest = with_entries(bare, overlay(under, changes))
         self.known[checkpoint_id] = Checkpoint(manifest, record, self.graph)
 
     async def _entries(self, base: wire.Base | None) -> wire.SnapshotEntries:
@@ -260,7 +268,7 @@ class _Reading:
             on_failure="wait" if self.waits else "fail",
             stream=start.options.stream,
             session=start.options.session,
-            restored=None if restored is None else wire.replace(restored, responses={}, state={}, deleted_state=[]),
+            restored=wire.without_gifts(restored),
             ended=self.ended,
         )
 
@@ -280,32 +288,3 @@ def _bases(told: Told) -> Iterator[wire.Base]:
         case _:
             pass
     yield from (one.base for one in outcomes if one is not None and one.base is not None)
-
-
-def _manifest(
-    record: wire.CheckpointRecord, entries: wire.SnapshotEntries, graph: wire.Graph, observed: Observed
-) -> wire.Manifest:
-    return wire.Manifest(
-        header=record.header,
-        workflow_name=graph.name,
-        workflow_id=observed.workflow_id,
-        graph_signature=graph.signature,
-        executor_ids=graph.executors,
-        messages=record.messages,
-        state=entries.state,
-        executors=entries.executors,
-        attributes=entries.attributes,
-        buffers=entries.buffers,
-        requests=entries.requests,
-        children=entries.children,
-        outlines=dict(_outlines(graph)),
-        run_id=observed.start.run_id,
-    )
-
-
-def _outlines(graph: wire.Graph, path: tuple[str, ...] = ()) -> Iterator[tuple[str, wire.Outline]]:
-    for executor_id, child in graph.children.items():
-        below = (*path, executor_id)
-        outline = wire.Outline(workflow_name=child.name, graph_signature=child.signature, executor_ids=child.executors)
-        yield path_text(below), outline
-        yield from _outlines(child, below)

@@ -17,7 +17,8 @@ about a run. From the bottom up:
 from .blobs import BlobStore
 from .checkpoints import CheckpointStore
 from .errors import CodecNeeded, CorruptObject, MissingObject, StoreError
-from .lineage import lineage_order
+from .lineage import heads_of, lineage_order, youngest_head
+from .manifests import bare_manifest, with_entries
 from .names import RECORDED_RANK, attempt_rank
 from .overlay import overlay, unstowed
 from .spill import INLINE_BUDGET, INLINE_LIMIT, Spill
@@ -37,7 +38,11 @@ __all__ = [
     "StoreError",
     "ValueStore",
     "attempt_rank",
+    "bare_manifest",
+    "heads_of",
     "lineage_order",
     "overlay",
     "unstowed",
+    "with_entries",
+    "youngest_head",
 ]

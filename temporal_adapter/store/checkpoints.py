@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
 
 from temporal_adapter import wire
 from temporal_adapter.wire.manifest import PagedManifest
-from temporal_adapter.wire.names import path_text
 
 from . import names
 from .blobs import BlobStore
@@ -29,6 +27,7 @@ from .cache import ByteCache
 from .errors import CorruptObject, MissingObject, StoreError
 from .forms import Form, Forms, Laid, header_of
 from .index import Index
+from .manifests import bare_manifest
 from .pruning import Clock, check_not_pruned, present
 from .records import Records
 from .runs import Runs
@@ -91,7 +90,7 @@ class CheckpointStore:
         """
         checkpoint_id = record.header.checkpoint_id
         name = names.manifest_object(self._namespace, checkpoint_id, rank)
-        head = _head(record, graph, workflow_id, run_id)
+        head = bare_manifest(record, graph, workflow_id, run_id)
         base_form, entries = await self._laid_over_base(record)
         form = await self._forms.form_of(head, entries)
         data = seal(wire.dump(form))
@@ -347,29 +346,8 @@ class CheckpointStore:
         return form
 
 
-def _head(record: wire.CheckpointRecord, graph: wire.Graph, workflow_id: str, run_id: str) -> wire.Manifest:
-    return wire.Manifest(
-        header=record.header,
-        workflow_name=graph.name,
-        workflow_id=workflow_id,
-        graph_signature=graph.signature,
-        executor_ids=graph.executors,
-        messages=record.messages,
-        outlines=dict(_outlines(graph)),
-        run_id=run_id,
-    )
-
-
 def _whose(checkpoint_id: str) -> str:
     return f"Checkpoint {checkpoint_id!r}"
-
-
-def _outlines(graph: wire.Graph, path: tuple[str, ...] = ()) -> Iterator[tuple[str, wire.Outline]]:
-    for executor_id, child in graph.children.items():
-        below = (*path, executor_id)
-        outline = wire.Outline(workflow_name=child.name, graph_signature=child.signature, executor_ids=child.executors)
-        yield path_text(below), outline
-        yield from _outlines(child, below)
 
 
 def _cache_key(base: wire.Base) -> str:

@@ -24,6 +24,7 @@ from temporal_adapter.wire.manifest import GraphOutline, PagedManifest, PageList
 
 from .bounded import bounded_map
 from .errors import CorruptObject, StoreError
+from .manifests import with_entries
 from .overlay import composed, overlay
 from .pages import pages_of, snapshot_of
 from .values import ValueStore
@@ -94,7 +95,7 @@ class Forms:
         """
         if isinstance(entries, wire.SnapshotEntries):
             if len(wire.to_bytes(wire.dump(entries))) <= WHOLE_UP_TO:
-                return _complete(head, entries)
+                return with_entries(head, entries)
             entries = await self._in_pages(entries)
         outline = wire.dump(GraphOutline(executor_ids=head.executor_ids, outlines=head.outlines))
         graph = None
@@ -123,7 +124,7 @@ class Forms:
             outline = await self._shape(GraphOutline, form.graph)
             head = wire.replace(head, executor_ids=outline.executor_ids, outlines=outline.outlines)
         entries = overlay(await self._paged(form), form.removed or _NONE)  # never the cached one itself
-        return _complete(head, overlay(entries, form.changed or _NONE))
+        return with_entries(head, overlay(entries, form.changed or _NONE))
 
     async def pages_of(self, form: PagedManifest) -> list[str]:
         """Return the digests of a checkpoint's pages.
@@ -183,15 +184,3 @@ class _EntriesCache:
             while self._size > self._limit:
                 _, (_, dropped) = self._entries.popitem(last=False)
                 self._size -= dropped
-
-
-def _complete(head: wire.Manifest, entries: wire.SnapshotEntries) -> wire.Manifest:
-    return wire.replace(
-        head,
-        state=entries.state,
-        executors=entries.executors,
-        attributes=entries.attributes,
-        buffers=entries.buffers,
-        requests=entries.requests,
-        children=entries.children,
-    )

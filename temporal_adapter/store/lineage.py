@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from temporal_adapter import wire
 
@@ -30,3 +31,25 @@ def lineage_order(headers: Iterable[wire.CheckpointHeader]) -> list[wire.Checkpo
                 result[header.checkpoint_id] = header
                 pending += reversed(children.get(header.checkpoint_id, []))
     return list(result.values())
+
+
+def heads_of(entries: Iterable[wire.IndexEntry]) -> list[wire.IndexEntry]:
+    """Return the checkpoints that none of the others has as parent, in the order they come in."""
+    entries = list(entries)
+    parents = {entry.header.previous_checkpoint_id for entry in entries}
+    return [entry for entry in entries if entry.header.checkpoint_id not in parents]
+
+
+def youngest_head(entries: Sequence[wire.IndexEntry]) -> wire.IndexEntry:
+    """Return the head of the lineage; of several, that of the youngest run, and in one run the last to be recorded.
+
+    Where lineages go round in a circle, which only damage can cause, none is a head, and all are looked at.
+    """
+    last: dict[tuple[str, str], wire.IndexEntry] = {}
+    for entry in sorted(heads_of(entries) or entries, key=lambda one: (one.header.number or 0, _time(one))):
+        last[entry.workflow_id, entry.run_id] = entry
+    return max(last.values(), key=_time)
+
+
+def _time(entry: wire.IndexEntry) -> datetime:
+    return datetime.fromisoformat(entry.header.timestamp)

@@ -10,7 +10,7 @@ refuses a newer version than its own with an error that says so.
 
 from .live import LiveBatch
 from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
-from .options import NO_TOOLS, check_run_arguments, parse_options, parse_session_input
+from .options import NO_TOOLS, check_run_arguments, parse_options, parse_session_input, without_gifts
 from .patches import ABSENT, patch_between, patched
 from .responses import check_depth, parse_responses
 from .schema import SCHEMA_VERSION, WireError, digest, dump, encodable, fingerprint, load, replace, to_bytes
@@ -145,4 +145,5 @@ __all__ = [
     "patched",
     "replace",
     "to_bytes",
+    "without_gifts",
 ]

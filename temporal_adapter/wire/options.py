@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from .responses import check_depth
-from .schema import VERSION_KEY, WireError, load
+from .schema import VERSION_KEY, WireError, load, replace
 from .shapes import Restore, SessionInput, StartOptions
 
 NO_TOOLS = (
@@ -86,3 +86,8 @@ def parse_session_input(data: Any = None, *more: Any) -> SessionInput:
     except ValueError as error:
         raise WireError(str(error)) from error
     return given
+
+
+def without_gifts(restore: Restore | None) -> Restore | None:
+    """Return how a run came from a checkpoint, without what a fork was given: that may be large, and is in history."""
+    return None if restore is None else replace(restore, responses={}, state={}, deleted_state=[])

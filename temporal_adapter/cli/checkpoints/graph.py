@@ -15,10 +15,10 @@ from temporal_adapter import wire
 from temporal_adapter.cli import output
 from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import ExitCode
-from temporal_adapter.store import CorruptObject
+from temporal_adapter.store import CorruptObject, heads_of
 
 from .group import group
-from .list import header_json, heads_of, kind_text
+from .list import header_json, kind_text
 from .opened import Opened, opened
 
 
@@ -67,7 +67,7 @@ class _Lineage:
             parent = entry.header.previous_checkpoint_id
             (roots if parent is None or parent not in by_id else children.setdefault(parent, [])).append(entry)
             by_id[entry.header.checkpoint_id] = entry
-        return cls(by_id, children, roots, heads_of(entries))
+        return cls(by_id, children, roots, {one.header.checkpoint_id for one in heads_of(entries)})
 
     def line(self, start: wire.IndexEntry) -> builtins.list[wire.IndexEntry]:
         """Return a checkpoint and its descendants in one line; at a fork, the same run's child goes on with it."""

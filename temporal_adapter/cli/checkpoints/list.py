@@ -12,7 +12,7 @@ from temporal_adapter import wire
 from temporal_adapter.cli import output
 from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import ExitCode, tell
-from temporal_adapter.store import CorruptObject
+from temporal_adapter.store import CorruptObject, heads_of, youngest_head
 
 from .group import group
 from .opened import Opened, opened
@@ -55,7 +55,7 @@ async def _overview(
     for entry in entries:
         by_run.setdefault((entry.workflow_name, entry.workflow_id), []).append(entry)
     runs = sorted(by_run.values(), key=lambda run: max(map(_time, run)), reverse=True)[:limit]
-    rows = list(zip(runs, await _rows(store, map(_latest, runs)), strict=True))
+    rows = list(zip(runs, await _rows(store, map(youngest_head, runs)), strict=True))
     if options.as_json:
         output.print_json({**_where(store), "workflows": [_run_json(run, latest) for run, latest in rows]})
     elif not rows:
@@ -81,7 +81,7 @@ async def _checkpoints(
     by_age = sorted(entries, key=_time)  # of equal age, the later in the lineage last
     youngest = {entry.header.checkpoint_id for entry in (by_age if limit is None else by_age[-limit:])}
     rows = await _rows(store, (entry for entry in entries if entry.header.checkpoint_id in youngest))
-    heads = heads_of(entries)
+    heads = [entry.header.checkpoint_id for entry in heads_of(entries)]
     if options.as_json:
         checkpoints = [{**_row_json(row), "head": row.entry.header.checkpoint_id in heads} for row in rows]
         output.print_json({**_where(store), "workflow_id": workflow_id, "checkpoints": checkpoints})
@@ -128,12 +128,6 @@ def _told(rows: Iterable[_Row]) -> ExitCode:
     return ExitCode.FINDING if damages else ExitCode.OK
 
 
-def heads_of(entries: Iterable[wire.IndexEntry]) -> set[str]:
-    """Return the ids of the checkpoints that none of the others has as parent."""
-    headers = [entry.header for entry in entries]
-    return {one.checkpoint_id for one in headers} - {one.previous_checkpoint_id or "" for one in headers}
-
-
 def kind_text(header: wire.CheckpointHeader) -> str:
     """Return the kind of a checkpoint in words: `entry`, `superstep 3`, `response`, `fork`."""
     return f"superstep {header.iteration}" if header.kind == "superstep" else header.kind
@@ -168,20 +162,13 @@ def _run_json(run: Sequence[wire.IndexEntry], latest: _Row) -> dict[str, Any]:
         "workflow_name": run[0].workflow_name,
         "workflow_id": run[0].workflow_id,
         "checkpoints": len(run),
-        "heads": sorted(heads_of(run)),
+        "heads": sorted(entry.header.checkpoint_id for entry in heads_of(run)),
         "latest": _row_json(latest),
     }
 
 
 def _where(store: Opened) -> dict[str, str]:
     return {"checkpoint_store": store.blobs.url, "namespace": store.namespace}
-
-
-def _latest(run: Sequence[wire.IndexEntry]) -> wire.IndexEntry:
-    """Return the head of the lineage; of several, the youngest."""
-    heads = heads_of(run)
-    candidates = [one for one in reversed(run) if one.header.checkpoint_id in heads]
-    return max(candidates or run, key=_time)  # without heads, it goes round in a circle
 
 
 def _time(entry: wire.IndexEntry) -> str:

@@ -11,7 +11,7 @@ import pytest
 from temporalio.client import Client
 
 import temporal_adapter.host
-from temporal_adapter import BlobCheckpointStorage, BlobStore
+from temporal_adapter import BlobCheckpointStorage, BlobStore, DurableSession
 from temporal_adapter.recovery import adopt
 from tests.integration.restoring.test_sessions import ledger
 from tests.support.running import serving, until
@@ -61,10 +61,7 @@ async def test_a_session_that_was_reset_is_adopted_as_it_was_left(
         await session.reset()
         await session.run(5)
 
-        async def is_mirrored() -> bool:
-            return not (await session.durable_run.status()).unmirrored_checkpoints
-
-        await until(is_mirrored)
+        await until(lambda: _is_mirrored(session))
         head = (await session.durable_run.status()).checkpoint_id
     storage = BlobCheckpointStorage(store, workflow=ledger(), workflow_id=session.id)
     latest = await storage.get_latest(workflow_name="ledger")
@@ -77,3 +74,26 @@ async def test_a_session_that_was_reset_is_adopted_as_it_was_left(
         async with serving(elsewhere, task_queue, ledger, store=store) as durable:
             assert (adoption.state, adoption.checkpoint_id) == ("adopted", head)
             assert (await durable.session(session.id).run(100)).get_outputs() == [(105, [5, 100])]
+
+
+async def test_a_replay_repeats_the_lineage_that_was_recorded_last(
+    client: Client, task_queue: str, set_clock: Callable[[Callable[[], datetime]], None]
+) -> None:
+    async with serving(client, task_queue, ledger) as durable:
+        session = durable.session(f"{task_queue}-session")
+        set_clock(lambda: present() + timedelta(hours=1))
+        [request] = (await session.run(500)).get_request_info_events()
+        pause = (await session.durable_run.status()).checkpoint_id or ""
+        await session.run(responses={request.request_id: False})
+        set_clock(present)  # the run's own clock stands still now, and ids are drawn: chance is seldom right
+        for yes in (False, False, False, False, True):
+            await session.run(checkpoint_id=pause, responses={request.request_id: yes})
+        await until(lambda: _is_mirrored(session))
+
+        replay = await durable.replay(pause)
+
+        assert (await replay.result()).get_outputs() == [(500, [500])]
+
+
+async def _is_mirrored(session: DurableSession) -> bool:
+    return not (await session.durable_run.status()).unmirrored_checkpoints

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temporal_adapter import wire
-from temporal_adapter.store import lineage_order
+from temporal_adapter.store import heads_of, lineage_order, youngest_head
 
 
 def header(checkpoint_id: str, parent: str | None = None, timestamp: str = "2026-01-01") -> wire.CheckpointHeader:
@@ -71,3 +71,40 @@ def test_any_forest_has_one_order_with_parents_first(forest: list[wire.Checkpoin
     shuffled = list(forest)
     random.shuffle(shuffled)
     assert lineage_order(shuffled) == expected
+
+
+def at(id: str, parent: str | None, number: int | None, timestamp: str, run_id: str = "run") -> wire.IndexEntry:
+    """An index entry that says so."""
+    header = wire.CheckpointHeader(
+        checkpoint_id=id,
+        previous_checkpoint_id=parent,
+        iteration=0,
+        timestamp=timestamp,
+        kind="entry",
+        number=number,
+    )
+    return wire.IndexEntry(header=header, workflow_name="w", workflow_id="w-1", run_id=run_id)
+
+
+NOON, ONE = "2026-01-01T12:00:00+00:00", "2026-01-01T13:00:00+00:00"
+
+
+def test_in_one_run_the_head_that_was_recorded_last_is_the_youngest_whatever_clocks_say() -> None:
+    before, after = at("z", None, 0, ONE), at("a", None, 1, NOON)
+
+    assert youngest_head([before, after]) is after
+    assert youngest_head([after, before]) is after
+
+
+def test_of_several_runs_the_one_with_the_youngest_head_counts() -> None:
+    first, second = at("a", None, 7, NOON, "one"), at("b", None, 0, ONE, "two")
+
+    assert youngest_head([first, second]) is second
+
+
+def test_a_parent_is_no_head_and_of_a_circle_something_is_returned() -> None:
+    parent, child = at("a", None, 0, ONE), at("b", "a", 1, NOON)
+    circle = [at("x", "y", 0, NOON), at("y", "x", 1, NOON)]
+
+    assert heads_of([parent, child]) == [child]
+    assert youngest_head(circle) is circle[1]

@@ -1,7 +1,7 @@
 """Names of Temporal activity types: a stable grammar that a person recognises in the Temporal UI.
 
     activity-type  = workflow "/" executor-path      an executor's deliveries
-                   | workflow ":" service            seed, respond, commit, turn
+                   | workflow ":" service            seed, respond, commit, turn, notify
     executor-path  = executor *( "/" executor )      from the outermost workflow inwards
     workflow, executor = the MAF name or id, with "%", "/" and ":" percent-encoded
 
@@ -41,6 +41,15 @@ CHECKPOINT_NOT_FOUND = "CheckpointNotFound"
 RESTORE_REFUSED = "RestoreRefused"
 """Error type of a run that cannot begin at its checkpoint: another graph, or what a fork is given does not fit."""
 
+CANCEL_REFUSED = "CancelRefused"
+"""Error type of a `cancel_requests` update that names a request which does not wait for a response."""
+
+REQUEST_EXPIRED = "RequestExpired"
+"""Error type of a run that failed because a request waited too long."""
+
+PENDING_REQUESTS_ATTRIBUTE = "AgentFrameworkPendingRequests"
+"""Search attribute (Int) of how many requests of a run wait for a response, where the workers are told to keep it."""
+
 NOT_REGISTERED = "is not registered on this worker"
 """What Temporal's SDK says of a workflow or activity type that a worker does not have."""
 
@@ -55,7 +64,7 @@ STREAM_POLL = "__temporal_workflow_stream_poll"
 STREAM_OFFSET = "__temporal_workflow_stream_offset"
 """Names of the signal and queries of `temporalio.contrib.workflow_streams`: its protocol, without public constants."""
 
-Service = Literal["seed", "respond", "commit", "turn"]
+Service = Literal["seed", "respond", "commit", "turn", "notify"]
 
 _ESCAPES = str.maketrans({"%": "%25", "/": "%2F", ":": "%3A"})
 

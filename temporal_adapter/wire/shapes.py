@@ -32,6 +32,16 @@ class Value(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 # --- messages, requests, events -----------------------------------------------------------------------------
 
 
+class Deadline(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """What is done while a request waits. As the worker was configured when the request was made."""
+
+    remind_every: float | None = None  # seconds
+    remind_at_once: bool = False  # the first reminder is due when the request is made
+    expire_after: float | None = None  # seconds
+    on_expiry: Literal["fail", "cancel", "default"] = "fail"
+    default: Any = None  # the response then, in plain JSON
+
+
 class Request(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """A MAF `request_info` event that waits for a response."""
 
@@ -41,6 +51,10 @@ class Request(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     request_type: Any  # encoded type
     response_type: Any  # encoded type
     origin: str = "EXECUTOR"
+    asked_at: str | None = None  # by Temporal's clock; absent: of an earlier release, or asked in-process
+    response_schema: Value | None = None  # JSON schema of the response type; absent: it has none
+    deadline: Deadline | None = None
+    cancelled_together: bool = False  # when one such request of an executor is cancelled, all of them are
 
 
 class Message(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -127,6 +141,15 @@ class FanIn(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     target: str
 
 
+class GraphEdge(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """An edge, as a drawing shows it."""
+
+    source: str
+    target: str
+    kind: str  # class of MAF's edge group, such as "SingleEdgeGroup", "FanInEdgeGroup"
+    condition: str | None = None  # MAF's name of it; a conditional edge has one
+
+
 class Graph(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """What the run must know of the MAF workflow, recorded when it starts."""
 
@@ -139,6 +162,7 @@ class Graph(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     fan_ins: dict[str, FanIn] = {}
     children: dict[str, Graph] = {}  # sub-workflows, by the executor that wraps them
     catching: list[str] = []  # of these executors, those that may handle the error of their sub-workflow
+    edges: list[GraphEdge] = []  # to draw it; absent in runs of earlier releases
 
 
 # --- checkpoints --------------------------------------------------------------------------------------------
@@ -307,6 +331,7 @@ class SeedResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     executors: dict[str, Value] = {}
     children: dict[str, Changes] = {}  # of sub-workflows, by path
     waits_for_operator: bool = False  # when an executor fails, instead of failing the run
+    counts_requests: bool = False  # the run keeps the search attribute of pending requests up to date
     commit: CommitOutcome | None = None  # of the checkpoint, where one was to be written
     run: RunEntry | None = None  # where the store did not take it: to write with the checkpoint
     at: str  # when it was done; recorded here, since a workflow has no clock that a replay shows the same
@@ -334,7 +359,8 @@ class DeliveryInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     path: list[str] = []  # executors that wrap the sub-workflows it is in, outermost first
     key: str = ""  # of the delivery: the same for all its attempts, and after a resume
     source_ids: list[str]
-    messages: list[Message]  # one; or the batch in order of arrival
+    messages: list[Message]  # one; or the batch in order of arrival; none where requests are cancelled
+    cancelled: list[str] = []  # requests of the executor: it runs its hook for their cancellation, and no handler
     fan_in: str | None = None  # the batch's fan-in
     iteration: int  # of the superstep, counted from 1
     inline_budget: int  # bytes of values that the result may hold inline
@@ -376,7 +402,8 @@ class ResultEvent(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 class Call(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """An executor calls for a run of the sub-workflow that it wraps. It is delivered to again with what that showed."""
 
-    fresh: bool  # by an input, so that supersteps are counted anew; or by responses
+    fresh: bool  # by an input, so that supersteps are counted anew; or by responses, or a cancellation
+    cancelled: list[str] = []  # requests of the sub-workflow that are to be cancelled; there are no messages then
     messages: list[RoutedMessage]
     state: dict[str, Value] = {}  # shared state that the call sets: run kwargs
 
@@ -407,16 +434,6 @@ class Response(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     comment: str | None = None
 
 
-class PendingRequest(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """An entry of the query `pending_requests`: plain JSON throughout."""
-
-    request_id: str
-    executor_id: str
-    request_type: str
-    response_type: str
-    data: Any
-
-
 class Judgement(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """Whether a response is accepted; exactly one of the two is set."""
 
@@ -429,6 +446,7 @@ class RespondInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     graph: str
     requests: list[Request]
     responses: list[Response]  # as many, in the same order
+    expired: list[str] = []  # of these, those whose response is the default of a deadline
     header: CheckpointHeader | None = None  # of the response-entry checkpoint, to write if any is accepted
     snapshot: Snapshot | None = None  # with `header`: at the pause, the requests still pending
 
@@ -468,6 +486,7 @@ class SessionInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     message: Any = None  # None: there is none
     responses: dict[str, Any] | None = None  # by request id, plain JSON
     checkpoint_id: str | None = None
+    stream: bool = False  # executors see a streaming run, and their events can be followed while they work
     function_invocation_kwargs: Any = None
     client_kwargs: Any = None
 
@@ -480,53 +499,12 @@ class TurnTaken(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     at: str
 
 
-class Turn(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """Answer of a session's update `run`: where in the events the turn is."""
-
-    first: int  # offset of its first event
-    next: int  # offset after its last event
-    state: str  # MAF's WorkflowRunState
-
-
-# --- what clients see ---------------------------------------------------------------------------------------
+class NotifyInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    graph: str
+    request: Request
+    number: int  # of the reminder, from 1
+    expires_at: str | None = None
 
 
-class FailedExecutor(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """An executor whose last attempt failed, and that waits for an operator."""
-
-    executor: str  # its path, such as "review" or "review/legal"
-    error_type: str
-    message: str
-
-
-class RunStatus(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """Answer of the query `status`."""
-
-    state: str  # MAF's WorkflowRunState
-    iteration: int
-    pending_requests: int
-    checkpoint_id: str | None = None  # head of the lineage
-    events: int  # so far
-    unmirrored_checkpoints: int = 0  # recorded in history, not yet in the blob store
-    mirror_error: str | None = None  # why, when writing them fails
-    failed_executors: list[FailedExecutor] = []  # that wait for an operator's `retry`
-    restored: Restore | None = None  # how the run came from a checkpoint
-
-
-class EventLog(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """A page of events. The next starts after them; an event whose value is `many` counts as many."""
-
-    offset: int
-    events: list[Event]
-    ended: bool  # no event follows the last of this page
-    skip: int = 0  # the first event stands for many, and so many of these come before the offset
-
-
-class RunResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """The result of the Temporal workflow. `outputs` is for people and other languages, `events` for MAF clients."""
-
-    outputs: list[Any]
-    state: str
-    iteration: int
-    checkpoint_id: str
-    events: list[Event] | None = None  # absent when too many: read them by the query `events`
+class NotifyResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    at: str

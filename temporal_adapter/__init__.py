@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from .checkpoints import BlobCheckpointStorage
     from .client import (
         Accepted,
+        Answered,
         AttemptAbandoned,
+        CancelRefused,
         CheckpointInfo,
         DurableRun,
         DurableSession,
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
         ValueUnavailable,
     )
     from .connection import ConnectionFailed, connect
+    from .deadlines import Deadline, Reminder
     from .definitions import ConfigurationError
+    from .drop_in import SessionWorkflow, durable
     from .idempotency import idempotency_key
     from .initial_input import internal_source_id, is_initial_input
     from .plugin import AgentFrameworkPlugin
@@ -44,7 +48,9 @@ _HOMES = {
     "checkpoints": ("BlobCheckpointStorage",),
     "client": (
         "Accepted",
+        "Answered",
         "AttemptAbandoned",
+        "CancelRefused",
         "CheckpointInfo",
         "DurableRun",
         "DurableSession",
@@ -62,7 +68,9 @@ _HOMES = {
         "ValueUnavailable",
     ),
     "connection": ("ConnectionFailed", "connect"),
+    "deadlines": ("Deadline", "Reminder"),
     "definitions": ("ConfigurationError",),
+    "drop_in": ("SessionWorkflow", "durable"),
     "idempotency": ("idempotency_key",),
     "initial_input": ("internal_source_id", "is_initial_input"),
     "plugin": ("AgentFrameworkPlugin",),
@@ -74,28 +82,34 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Accepted",
     "AgentFrameworkPlugin",
+    "Answered",
     "AttemptAbandoned",
     "BlobCheckpointStorage",
     "BlobStore",
+    "CancelRefused",
     "CheckpointInfo",
     "ConfigurationError",
     "ConnectionFailed",
+    "Deadline",
     "DurableRun",
     "DurableSession",
     "DurableWorkflow",
     "FailedExecutor",
     "InputRefused",
     "NoWorker",
+    "Reminder",
     "ResponseRefused",
     "ResumeRefused",
     "RetryRefused",
     "RunNotFound",
     "RunStatus",
     "SessionRefused",
+    "SessionWorkflow",
     "StoreError",
     "UnknownWorkflow",
     "ValueUnavailable",
     "connect",
+    "durable",
     "idempotency_key",
     "internal_source_id",
     "is_initial_input",

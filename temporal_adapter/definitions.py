@@ -34,6 +34,11 @@ class Definition:
         """The activity types of its executors."""
         return [executor_activity_type(self.name, path) for path in self.executor_paths]
 
+    @property
+    def outermost_activity_types(self) -> list[str]:
+        """Those of the workflow's own executors, whose requests people see."""
+        return [executor_activity_type(self.name, path) for path in self.executor_paths if len(path) == 1]
+
 
 def define(sources: Iterable[WorkflowSource]) -> list[Definition]:
     """Return the definitions of the workflows, in order.

@@ -14,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
+from temporalio.common import RetryPolicy, SearchAttributeKey
 from temporalio.exceptions import FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
@@ -41,14 +41,19 @@ with workflow.unsafe.imports_passed_through():
         Finish,
         InputRefused,
         Judge,
+        Notified,
+        Notify,
         Phase,
         ResponsesJudged,
+        ResponsesReceived,
         Seeded,
         Stamp,
+        TimeReached,
         TurnEnded,
     )
-    from temporal_adapter.stream_log import StreamLog, asks_for_stream
+    from temporal_adapter.stream_log import StreamLog, asks_for_stream, may_stream
     from temporal_adapter.wire.names import (
+        PENDING_REQUESTS_ATTRIBUTE,
         Service,
         executor_activity_type,
         service_activity_type,
@@ -80,10 +85,26 @@ _COMMIT = ActivityConfig(
 # Between tries while the workers have another graph than the run was started with, or the blob store is away.
 _PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 
+# A reminder that cannot be sent is given up; the next one is due in its time.
+_NOTIFY = ActivityConfig(
+    start_to_close_timeout=timedelta(minutes=1),
+    retry_policy=RetryPolicy(maximum_attempts=5, maximum_interval=timedelta(minutes=1)),
+)
+_SOON = timedelta(milliseconds=1)
+
+_PENDING_REQUESTS = SearchAttributeKey.for_int(PENDING_REQUESTS_ATTRIBUTE)
+
 _CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
 
 ResultT = TypeVar(
-    "ResultT", wire.SeedResult, wire.DeliveryResult, wire.RespondResult, wire.CommitResult, wire.TurnTaken
+    "ResultT",
+    wire.SeedResult,
+    wire.DeliveryResult,
+    wire.RespondResult,
+    wire.CommitResult,
+    wire.NotifyResult,
+    wire.TurnTaken,
+    wire.ResolvedKwargs,
 )
 
 
@@ -91,7 +112,8 @@ class Execution:
     """The engine and the activities under way."""
 
     def __init__(self, options: Any) -> None:
-        self._stream = StreamLog() if asks_for_stream(options) else None
+        self._stream = StreamLog() if may_stream(options) else None
+        self._streams = self._streams_by_default = asks_for_stream(options)  # a turn of a session may ask for it
         info = workflow.info()
         self._name = info.workflow_type
         # Of what history has recorded last. `workflow.now()` will not do: just after a local activity it is another in
@@ -100,6 +122,7 @@ class Execution:
         self._engine = Engine(
             lambda: Stamp(str(workflow.uuid4()), self._clock),
             marks_end=lambda: workflow.patched("the store is told how a run ended"),
+            clock=_shown_time,
         )
         self._observe = _observer()
         if self._observe is not None:
@@ -107,14 +130,19 @@ class Execution:
         self._facts: list[Fact] = []
         self._deliveries: dict[int, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
-        self._tickets = 0
+        self._tickets: int = 0
         self._awaited: set[int] = set()  # tickets of updates
         self._answers: dict[int, tuple[Fate, ...]] = {}
         self._turns = 0  # of a session, that an update `run` began and waits for
         self._turn: int | None = None  # the one under way
+        self._turn_asks: int | None = None  # the ticket of its responses, until the engine has taken these; 0: none yet
         self._turn_ends: dict[int, TurnEnded] = {}
+        self._turn_progress: dict[str, wire.TurnProgress] = {}  # of the last few, by the id of their update
         self._conclusion: Finish | Fail | None = None
         self._error: BaseException | None = None  # of the delivery that failed the run
+        self._alarm: asyncio.Task[None] | None = None  # waits for what is due next
+        self._alarm_at: str | None = None
+        self._counted = 0  # pending requests, as the search attribute has it
         self._crash: BaseException | None = None  # of a task of ours: a fault, which must stop the workflow task
 
     def _concluded(self) -> bool:
@@ -147,6 +175,7 @@ class Execution:
                 self._engine.open_session(parsed)
                 return
             seed = self._engine.start(message, parsed)
+            seed = wire.replace(seed, at=self._clock)
             result = await self._despite_trouble("The run", lambda: self._local("seed", seed))
         except (FailureError, wire.WireError) as error:
             if is_cancelled_exception(error):
@@ -181,6 +210,7 @@ class Execution:
             await workflow.wait_condition(lambda: bool(self._facts) or self._crash is not None or over())
             if self._crash is not None:  # not as it is: Temporal would fail the run for an error of its own kinds
                 raise RuntimeError("A task of the run failed; this is a fault of the adapter.") from self._crash
+            self._put_results_first()
             while self._facts:
                 fact = self._facts.pop(0)
                 if self._observe is not None:
@@ -189,6 +219,47 @@ class Execution:
                     self._carry_out(decision)
             if self._engine.phase in (Phase.ENDING, Phase.ENDED):
                 self._stop_deliveries()
+            self._set_alarm()
+            self._count_requests()
+
+    def _put_results_first(self) -> None:
+        """Let responses that came together with results be taken after them.
+
+        A worker that has been away is given both at once, responses first; the request may be in the results.
+        """
+        received = [fact for fact in self._facts if isinstance(fact, ResponsesReceived)]
+        if not 0 < len(received) < len(self._facts):
+            return
+        ordered = [*(fact for fact in self._facts if not isinstance(fact, ResponsesReceived)), *received]
+        if ordered != self._facts and workflow.patched("responses are taken after results"):
+            self._facts = ordered
+
+    def _set_alarm(self) -> None:
+        """Wait for what is due next about a request, if anything is, and for nothing else."""
+        due = self._engine.next_due()
+        if due == self._alarm_at:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._alarm_at = None, due
+        if due is not None:
+            self._alarm = self._spawn(self._ring(due))
+
+    async def _ring(self, due: str) -> None:
+        left = datetime.fromisoformat(due) - workflow.now()
+        await workflow.sleep(max(left, _SOON), summary="deadline of a request")
+        self._alarm, self._alarm_at = None, None
+        self._facts.append(TimeReached(due))
+
+    def _count_requests(self) -> None:
+        """Keep the search attribute up to date: at rest, and whenever a run begins or ceases to wait for people."""
+        if not self._engine.counts_requests:
+            return
+        count = len(self._engine.pending_requests())
+        at_rest = self._engine.phase is not Phase.RUNNING
+        if count != self._counted and (at_rest or 0 in (count, self._counted)):
+            self._counted = count
+            workflow.upsert_search_attributes([_PENDING_REQUESTS.value_set(count)])  # pyright: ignore[reportUnknownMemberType]
 
     def _stop_deliveries(self) -> None:
         for task in self._deliveries.values():
@@ -204,7 +275,11 @@ class Execution:
                 self._others.add(self._spawn(self._judge(decision)))
             case Commit():
                 self._others.add(self._spawn(self._commit(decision)))
+            case Notify():
+                self._others.add(self._spawn(self._notify(decision)))
             case Answer(ticket, fates):
+                if ticket == self._turn_asks:
+                    self._turn_asks = None
                 if ticket in self._awaited:
                     self._answers[ticket] = fates
                 else:
@@ -212,7 +287,8 @@ class Execution:
             case TurnEnded(failure):
                 if failure is not None:
                     self._stop_deliveries()
-                if self._turn is not None:
+                self._streams = self._streams_by_default
+                if self._turn is not None and self._turn_asks is None:  # else it was nobody's: of a cancellation, say
                     self._turn_ends[self._turn], self._turn = decision, None
             case Finish() | Fail():
                 self._conclusion = decision
@@ -232,7 +308,7 @@ class Execution:
         activity_type = executor_activity_type(self._name, path)
         config = _activity_config(activity_type)
         data = decision.input
-        if self._stream is not None and not data.path:  # MAF runs a sub-workflow without streaming
+        if self._stream is not None and self._streams and not data.path:  # MAF runs a sub-workflow without streaming
             data = wire.replace(data, stream=self._stream.room(len(self._deliveries)))
         try:
             result = await self._despite_trouble(
@@ -261,6 +337,19 @@ class Execution:
             self._facts.append(ResponsesJudged(wire.RespondResult(judgements=judgements, at=self._clock)))
         else:
             self._facts.append(ResponsesJudged(self._recorded(wire.RespondResult, result)))
+
+    async def _notify(self, decision: Notify) -> None:
+        request, at = decision.input.request, decision.due
+        activity_type = service_activity_type(self._name, "notify")
+        try:
+            result = await self._activity(activity_type, decision.input, _NOTIFY)
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                return
+            self._warn(f"Nobody could be reminded of request {request.request_id!r}: {cause_of(error)}")
+        else:
+            at = max(at, self._recorded(wire.NotifyResult, result).at)
+        self._facts.append(Notified(request, at))
 
     async def _commit(self, decision: Commit) -> None:
         activity_type = service_activity_type(self._name, "commit")
@@ -301,7 +390,7 @@ class Execution:
     def _log_refusals(self, fates: Sequence[Fate]) -> None:
         for fate in fates:
             if fate.refused is not None:
-                workflow.logger.warning("A response to request %r was refused: %s", fate.request_id, fate.refused)
+                workflow.logger.warning("What was sent to request %r was refused: %s", fate.request_id, fate.refused)
 
     def _warn(self, text: str) -> None:
         """Show something that whoever sent a signal cannot be told: in the events and in the worker's log."""
@@ -315,6 +404,11 @@ class Execution:
 def _activity_config(activity_type: str) -> ActivityConfig:
     functions = cast("Mapping[str, Callable[[str], ActivityConfig]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType]
     return functions[ACTIVITY_CONFIG](activity_type) if ACTIVITY_CONFIG in functions else DEFAULT_ACTIVITY_CONFIG
+
+
+def _shown_time() -> str:
+    """Return the present time where it is only shown: after a local activity a replay has a slightly other one."""
+    return workflow.now().isoformat(timespec="microseconds")
 
 
 def _observer() -> Callable[[Any], None] | None:

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_framework import Workflow, WorkflowContext
+from agent_framework import INTERNAL_SOURCE_ID, Executor, InProcRunnerContext, Workflow, WorkflowContext
+
+# What Workflow.run(responses=...) asks of the response to a computer call.
+from agent_framework._workflows._agent_executor import (
+    _validate_computer_tool_result as validate_computer_tool_result,  # pyright: ignore[reportPrivateUsage]
+)
 
 # agent_framework.register_checkpoint_type fills this set in place; nothing public reads it.
 from agent_framework._workflows._checkpoint_encoding import (
@@ -32,11 +37,6 @@ from agent_framework._workflows._state import State
 # What MAF accepts as a message or response, and how it turns JSON into one.
 from agent_framework._workflows._typing_utils import is_instance_of, try_coerce_to_type
 
-# The rules by which Workflow.run(responses=...) takes a response.
-from agent_framework._workflows._workflow import (
-    _coerce_request_info_response as coerce_request_info_response,  # pyright: ignore[reportPrivateUsage]
-)
-
 # The key under which a fan-in's snapshot holds its buffer.
 FAN_IN_BUFFER_KEY = FanInEdgeRunner._BUFFER_KEY  # pyright: ignore[reportPrivateUsage]
 
@@ -54,13 +54,14 @@ __all__ = [
     "MessageType",
     "RunnerImpl",
     "State",
-    "coerce_request_info_response",
     "create_edge_runner",
     "executor_id_of",
     "is_instance_of",
     "run_unstreamed",
     "runner_of",
+    "tell_of_cancelled_request",
     "try_coerce_to_type",
+    "validate_computer_tool_result",
 ]
 
 
@@ -72,6 +73,16 @@ def runner_of(workflow: Workflow) -> RunnerImpl:
 def executor_id_of(ctx: WorkflowContext[Any, Any]) -> str:
     """Return the id of the executor whose handler has a context; a context tells its sources only."""
     return ctx._executor_id  # pyright: ignore[reportPrivateUsage]
+
+
+async def tell_of_cancelled_request(
+    executor: Executor, request_id: str, state: State, context: InProcRunnerContext
+) -> None:
+    """Let an executor release what it keeps for a request that was cancelled, as `Workflow.cancel_pending_requests`."""
+    ctx = executor._create_context_for_handler(  # pyright: ignore[reportPrivateUsage]
+        source_executor_ids=[INTERNAL_SOURCE_ID(executor.id)], state=state, runner_context=context
+    )
+    await executor._cancel_pending_request(request_id, ctx)  # pyright: ignore[reportPrivateUsage]
 
 
 def run_unstreamed(workflow: Workflow) -> None:

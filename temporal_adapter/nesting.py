@@ -3,7 +3,8 @@
 `WorkflowExecutor` calls `run` of the workflow it wraps and handles what that returns: it scopes run kwargs, coerces
 responses, turns outputs into messages and requests into requests of its own. All that stays MAF's code. Only the
 runner below it is replaced: at the first superstep it either raises `Called`, with the messages that are in flight
-then, or, when that run has been made elsewhere, shows what it showed.
+then, or, when that run has been made elsewhere, shows what it showed. So does `cancel_pending_requests`, with the
+requests whose executors are to be told: that is done elsewhere, too.
 
 An executor that calls several runs in one delivery is run anew after each: the runs made so far are shown to it again.
 Nothing here decides when or where the supersteps run.
@@ -38,20 +39,22 @@ class Called(BaseException):
         messages: In flight.
         state: Shared state that the call set: run kwargs.
         fresh: Whether the call was by an input, so that supersteps are counted anew.
+        cancelled: Requests that are to be cancelled, in the order in which they were made. There are no messages then.
     """
 
-    def __init__(self, messages: list[WorkflowMessage], state: dict[str, Any]) -> None:
+    def __init__(self, messages: list[WorkflowMessage], state: dict[str, Any], cancelled: Sequence[str] = ()) -> None:
         super().__init__("a sub-workflow was called")
         self.messages = messages
         self.state = state
-        self.fresh = all(message.type is MessageType.STANDARD for message in messages)
+        self.fresh = bool(messages) and all(message.type is MessageType.STANDARD for message in messages)
+        self.cancelled = list(cancelled)
 
 
 @asynccontextmanager
 async def runs_elsewhere(
     workflow: Workflow, *, pending: Iterable[WorkflowEvent[Any]] = (), made: Iterable[Made] = ()
 ) -> AsyncGenerator[None, None]:
-    """Let `workflow.run` raise `Called` where it would run its first superstep.
+    """Let `workflow.run`, or `cancel_pending_requests`, raise `Called` where it would run its first superstep.
 
     Args:
         workflow: A pristine workflow; it is pristine again afterwards.
@@ -60,11 +63,13 @@ async def runs_elsewhere(
     """
     runner = runner_of(workflow)
     context, waiting = runner.context, list(made)
+    cancelled: list[str] = []  # by the call that is made now
 
     async def run_until_convergence() -> AsyncGenerator[WorkflowEvent[Any], None]:
         messages = [one for sent in (await context.drain_messages()).values() for one in sent]
         if not waiting:
-            raise Called(messages, runner.state.export_state())
+            raise Called(messages, runner.state.export_state(), cancelled)
+        cancelled.clear()
         run = waiting.pop(0)
         for event in run.events:
             if event.type == "request_info":
@@ -77,6 +82,12 @@ async def runs_elsewhere(
         await context.add_request_info_event(event)
         await context.drain_events()  # whoever runs this shows it
 
+    async def cancel_request_info_events(request_ids: set[str]) -> dict[str, WorkflowEvent[Any]]:
+        """Take requests for pending no more, and leave it to whoever makes the run to tell their executors."""
+        cancelled.extend(one for one in await context.get_pending_request_info_events() if one in request_ids)
+        await type(context).cancel_request_info_events(context, request_ids)
+        return {}
+
     async def create_checkpoint_if_enabled() -> None:
         """Leave a storage that the workflow was built with alone: the run's checkpoints are the caller's."""
 
@@ -87,11 +98,13 @@ async def runs_elsewhere(
         "create_checkpoint_if_enabled": create_checkpoint_if_enabled,
     }
     vars(runner).update(replaced)
+    vars(context)["cancel_request_info_events"] = cancel_request_info_events
     try:
         yield
     finally:
         for name in replaced:
             del vars(runner)[name]
+        del vars(context)["cancel_request_info_events"]
         runner.state.clear()
         runner.state.commit()
         runner.reset_iteration_count()

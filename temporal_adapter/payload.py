@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agent_framework import WorkflowEvent, WorkflowEventSource, WorkflowMessage
+from agent_framework import Content, WorkflowEvent, WorkflowEventSource, WorkflowMessage
 
 from temporal_adapter import wire
 from temporal_adapter.maf import MessageType
 from temporal_adapter.store import INLINE_BUDGET, INLINE_LIMIT, Spill, ValueStore
-from temporal_adapter.values import Codec
+from temporal_adapter.values import Codec, response_schema
 
 READABLE_INLINE_LIMIT = 64 * 1024
 """Bytes of a request's data, or an output, up to which it travels inline, so that anybody can read it."""
@@ -68,13 +69,28 @@ class Reader:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class AskedTerms:
+    """What a request records beside what MAF knows of it: when it was made (ISO 8601, UTC), and its deadline."""
+
+    asked_at: str
+    deadline: wire.Deadline | None = None
+
+
 class Writer:
     """Encodes objects of one graph for one payload."""
 
     def __init__(
-        self, codec: Codec, values: ValueStore, *, inline_budget: int = INLINE_BUDGET, for_people: bool = True
+        self,
+        codec: Codec,
+        values: ValueStore,
+        *,
+        inline_budget: int = INLINE_BUDGET,
+        for_people: bool = True,
+        asked: Callable[[WorkflowEvent[Any]], AskedTerms] | None = None,
     ) -> None:
         self._codec = codec
+        self._asked = asked  # of requests that people will answer
         self._spill = Spill(values, budget=inline_budget)
         limit = READABLE_INLINE_LIMIT if for_people else INLINE_LIMIT  # nobody reads what stays in a sub-workflow
         self._readable = Spill(values, inline_limit=limit, budget=inline_budget)
@@ -115,11 +131,21 @@ class Writer:
     async def request(self, event: WorkflowEvent[Any]) -> wire.Request:
         """Return a MAF `request_info` event as a shape."""
         path = f"request_info {event.request_id!r}"
-        return wire.Request(
+        shape = wire.Request(
             request_id=event.request_id,
             source_executor_id=event.source_executor_id,
             data=await self._readable.encode(self._codec.encode(event.data, path)),
             request_type=self._codec.encode_type(event.request_type),
             response_type=self._codec.encode_type(event.response_type),
             origin=event.origin.value,
+            cancelled_together=isinstance(event.data, Content) and event.data.type == "computer_tool_call",
+        )
+        if self._asked is None:
+            return shape
+        terms, schema = self._asked(event), response_schema(event)
+        return wire.replace(
+            shape,
+            asked_at=terms.asked_at,
+            deadline=terms.deadline,
+            response_schema=None if schema is None else await self._spill.encode(schema),
         )

@@ -22,6 +22,7 @@ from temporalio.worker import (
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import ActivityConfig
 
+from temporal_adapter.deadlines import Deadline, check_deadlines
 from temporal_adapter.definitions import ConfigurationError, Definition, WorkflowSource, define, unknown_activity_types
 from temporal_adapter.execution import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG
 from temporal_adapter.host import HEARTBEAT_THROTTLE, Host, OnFailure, activities
@@ -51,6 +52,11 @@ class AgentFrameworkPlugin(SimplePlugin):
             `{"expense-approval/book": ActivityConfig(...)}`.
         on_failure: What a run does when an executor's last attempt fails, unless it is started otherwise: `fail` with
             the executor's error, or `wait` until an operator has it retried (`DurableRun.retry`).
+        deadlines: What to do about requests that wait for a response. The first that fits a request holds for it.
+        request_link: Where people answer a request, for the reminders: a URL with `{workflow_id}` and `{request_id}` in
+            it, such as `"https://approvals.example/runs/{workflow_id}/requests/{request_id}"`, which is the inbox's.
+        search_attributes: Whether runs keep the search attribute `AgentFrameworkPendingRequests` (Int) up to date: how
+            many requests wait for a response. The namespace must have it; it costs a history event when that changes.
         types: Classes to store in messages, state and attributes beside those that the graphs declare.
         allow_pickle: Whether objects of declared or given types that have no JSON form may be pickled.
 
@@ -67,6 +73,9 @@ class AgentFrameworkPlugin(SimplePlugin):
         default_activity_options: ActivityConfig | None = None,
         activity_options: Mapping[str, ActivityConfig] | None = None,
         on_failure: OnFailure = "fail",
+        deadlines: Sequence[Deadline] = (),
+        request_link: str | None = None,
+        search_attributes: bool = False,
         types: Iterable[type] = (),
         allow_pickle: bool = True,
     ) -> None:
@@ -77,8 +86,19 @@ class AgentFrameworkPlugin(SimplePlugin):
         _check_types(types)
         if on_failure not in get_args(OnFailure):
             raise ConfigurationError(f"on_failure must be one of {get_args(OnFailure)}, not {on_failure!r}.")
+        deadlines = tuple(deadlines)
+        check_deadlines(deadlines, [executor for one in definitions for executor in one.outermost_activity_types])
+        _check_link(request_link)
         hosts = [
-            Host(one.name, GraphPool(one.factory, types=types, allow_pickle=allow_pickle), self._blobs, on_failure)
+            Host(
+                one.name,
+                GraphPool(one.factory, types=types, allow_pickle=allow_pickle),
+                self._blobs,
+                on_failure,
+                deadlines=deadlines,
+                request_link=request_link,
+                counts_requests=search_attributes,
+            )
             for one in definitions
         ]
         self._workflow_types = [workflow_type(one.name) for one in definitions]
@@ -176,6 +196,18 @@ def _check_options(name: str, config: Mapping[str, Any]) -> None:
             raise ConfigurationError(
                 f"{name}: {key!r} must be a {expected.__name__}, not {type(value).__name__} {value!r}."
             )
+
+
+def _check_link(link: str | None) -> None:
+    if link is None:
+        return
+    try:
+        link.format(workflow_id="workflow", request_id="request")
+    except (LookupError, ValueError, AttributeError) as error:
+        raise ConfigurationError(
+            f"request_link {link!r} cannot be filled in ({type(error).__name__}: {error}). It may have {{workflow_id}} "
+            "and {request_id} in it, and no other braces."
+        ) from error
 
 
 def _check_types(types: Sequence[Any]) -> None:

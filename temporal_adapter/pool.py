@@ -110,6 +110,16 @@ class BuiltGraph:
             shows_error_messages=OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED,
             fan_ins=self.router.fan_ins,
             children={key: child.description() for key, child in self.children.items()},
+            edges=[
+                wire.GraphEdge(
+                    source=edge.source_id,
+                    target=edge.target_id,
+                    kind=type(group).__name__,
+                    condition=edge.condition_name,
+                )
+                for group in self.workflow.edge_groups
+                for edge in group.edges
+            ],
             catching=[key for key in self.children if type(self.workflow.executors[key]) is not WorkflowExecutor],
         )
 

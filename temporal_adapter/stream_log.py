@@ -1,7 +1,8 @@
 """The workflow's side of streaming: live batches, kept for a while for those who follow the run by query.
 
-Made only for runs that asked for it, so that other runs have no handler, event or memory of it. Nothing here decides
-anything about the run or reads a batch: the results of activities are the truth, and this is an early view of them.
+Made only for runs that asked for it and for sessions, whose inputs may: other runs have no handler, event or memory of
+it. Nothing here decides anything about the run or reads a batch: the results of activities are the truth, and this is
+an early view of them.
 
 The handlers are those of `temporalio.contrib.workflow_streams`: activities publish by its signal. Subscribers should
 ask by its query, which costs no history, and not by its update, of which a run takes 2,000.
@@ -31,7 +32,16 @@ _EVENTS_PER_BATCH = 4  # the signal, and a workflow task of its own
 
 def asks_for_stream(options: Any) -> bool:
     """Whether a run's options, as they came and not yet checked, ask for streaming."""
-    return isinstance(options, Mapping) and cast("Mapping[str, Any]", options).get("stream") is True
+    return _says(options, "stream")
+
+
+def may_stream(options: Any) -> bool:
+    """Whether a run streams now and then: a session does when one of its inputs asks for it."""
+    return _says(options, "stream") or _says(options, "session")
+
+
+def _says(options: Any, key: str) -> bool:
+    return isinstance(options, Mapping) and cast("Mapping[str, Any]", options).get(key) is True
 
 
 class StreamLog:
@@ -44,6 +54,11 @@ class StreamLog:
         self._kept: deque[tuple[int, int]] = deque()  # where each batch ends in the stream, and its size
         self._bytes = 0
         workflow.set_signal_handler(STREAM_PUBLISH, self._on_publish)  # pyright: ignore[reportUnknownMemberType]
+
+    @property
+    def offset(self) -> int:
+        """Where the next batch will be in the stream."""
+        return self._offset()
 
     def room(self, deliveries: int) -> wire.LiveRoom:
         """Return what each of so many deliveries that run side by side may publish."""

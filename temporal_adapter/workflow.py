@@ -16,14 +16,23 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
-    from temporal_adapter.activity_errors import as_application_error
-    from temporal_adapter.answers import fates_as_json, page_of_requests, readable_request
+    from temporal_adapter.activity_errors import as_application_error, failure_of
+    from temporal_adapter.answers import (
+        fates_as_json,
+        page_of_outputs,
+        page_of_records,
+        page_of_requests,
+        readable_request,
+        readable_responded,
+    )
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import (
+        CancelRequested,
+        Fate,
         Finish,
         Phase,
         ResponsesReceived,
@@ -31,11 +40,13 @@ with workflow.unsafe.imports_passed_through():
     )
     from temporal_adapter.execution import Execution
     from temporal_adapter.wire.names import (
+        CANCEL_REFUSED,
         RESPONSE_REFUSED,
         RETRY_REFUSED,
         SESSION_REFUSED,
     )
 
+_TURNS_TOLD = 8  # of a session: as many callers may ask for the events of theirs
 _SHOWN_REASONS = 2000  # characters of refusals in the error of an update; its details have each in full
 
 
@@ -80,8 +91,22 @@ class AgentFrameworkRun(Execution):
     async def _respond_update(self, responses: Any = None, *more: Any) -> Any:
         return await self._respond(wire.parse_responses(responses, *more))
 
-    async def _respond(self, responses: Sequence[wire.Response], *, whole: bool = False) -> Any:
-        ticket = self._receive(responses, whole=whole)
+    async def _respond(
+        self,
+        responses: Sequence[wire.Response],
+        *,
+        whole: bool = False,
+        state: Mapping[str, wire.Value] | None = None,
+    ) -> Any:
+        fates = await self._fates(self._receive(responses, whole=whole, state=state), RESPONSE_REFUSED)
+        return ordered_json(fates_as_json(fates))
+
+    async def _fates(self, ticket: int, error_type: str) -> Sequence[Fate]:
+        """Wait for the answer to a ticket.
+
+        Raises:
+            ApplicationError: Of this type; something of it was refused.
+        """
         self._awaited.add(ticket)
         await workflow.wait_condition(lambda: ticket in self._answers)
         self._awaited.discard(ticket)
@@ -90,8 +115,8 @@ class AgentFrameworkRun(Execution):
         if refused:
             reasons = " ".join(refused)
             shown = reasons if len(reasons) <= _SHOWN_REASONS else f"{reasons[:_SHOWN_REASONS]}..."
-            raise ApplicationError(shown, fates_as_json(fates), type=RESPONSE_REFUSED, non_retryable=True)
-        return ordered_json(fates_as_json(fates))
+            raise ApplicationError(shown, fates_as_json(fates), type=error_type, non_retryable=True)
+        return fates
 
     @_respond_update.validator
     def _validate_respond(self, responses: Any = None, *more: Any) -> None:
@@ -99,6 +124,36 @@ class AgentFrameworkRun(Execution):
             wire.parse_responses(responses, *more)
         except wire.WireError as error:
             raise ApplicationError(str(error), type=RESPONSE_REFUSED, non_retryable=True) from None
+
+    @workflow.signal(name="cancel_requests", description="Cancel pending requests; refusals show in the events.")
+    async def _cancel_requests_signal(self, asked: Any = None, *more: Any) -> None:
+        try:
+            parsed = wire.parse_cancel_requests(asked, *more)
+        except wire.WireError as error:
+            self._warn(f"A cancel_requests signal was refused: {error}")
+            return
+        with contextlib.suppress(FailureError):  # which would fail the run
+            await self._in_turn()
+        self._receive_cancellation(parsed)
+
+    @workflow.update(name="cancel_requests", description="Cancel pending requests, all or none; or fail with a reason.")
+    async def _cancel_requests_update(self, asked: Any = None, *more: Any) -> Any:
+        parsed = wire.parse_cancel_requests(asked, *more)
+        await self._in_turn()
+        fates = await self._fates(self._receive_cancellation(parsed), CANCEL_REFUSED)
+        return {"cancelled": [fate.request_id for fate in fates]}
+
+    @_cancel_requests_update.validator
+    def _validate_cancel_requests(self, asked: Any = None, *more: Any) -> None:
+        try:
+            wire.parse_cancel_requests(asked, *more)
+        except wire.WireError as error:
+            raise ApplicationError(str(error), type=CANCEL_REFUSED, non_retryable=True) from None
+
+    def _receive_cancellation(self, asked: wire.CancelRequests) -> int:
+        self._tickets += 1
+        self._facts.append(CancelRequested(self._tickets, asked))
+        return self._tickets
 
     @workflow.signal(name="retry", description="Run failed executors again; see the update of the same name.")
     async def _retry_signal(self, *executors: Any) -> None:
@@ -135,10 +190,13 @@ class AgentFrameworkRun(Execution):
             self._begin_turn(given)
         self._turns += 1
         turn = self._turn = self._turns
+        self._tell_progress(wire.TurnProgress(first=first, live=0 if self._stream is None else self._stream.offset))
+        self._streams = given.stream or self._streams_by_default
         if given.responses is not None and given.checkpoint_id is None:
-            await self._respond_in_turn(given.responses)
+            await self._respond_in_turn(given, given.responses)
         ended = (Phase.ENDING, Phase.ENDED)
         await workflow.wait_condition(lambda: turn in self._turn_ends or self._engine.phase in ended)
+        self._tell_progress(next=self._engine.journal.length)
         if turn not in self._turn_ends:
             raise ApplicationError("The session has ended.", type=SESSION_REFUSED, non_retryable=True)
         failure = self._turn_ends.pop(turn).failure
@@ -147,13 +205,27 @@ class AgentFrameworkRun(Execution):
         journal = self._engine.journal
         return ordered_json(wire.dump(wire.Turn(first=first, next=journal.length, state=journal.state)))
 
+    def _tell_progress(self, progress: wire.TurnProgress | None = None, **changes: Any) -> None:
+        """Note where the turn of the update that is handled now stands."""
+        update = workflow.current_update_info()
+        assert update is not None
+        known = self._turn_progress
+        known[update.id] = wire.replace(progress or known[update.id], **changes)
+        if len(known) > _TURNS_TOLD:
+            del known[next(iter(known))]
+
+    @workflow.query(name="turn", description="Where the turn of an update `run` stands in the events, by its id.")
+    def _turn_query(self, update_id: str = "") -> Any:
+        progress = self._turn_progress.get(update_id)
+        return None if progress is None else ordered_json(wire.dump(progress))
+
     def _begin_turn(self, given: wire.SessionInput) -> None:
         if self._turn is not None:  # responses that the engine has not seen yet, say
             raise SessionRefused("The session is running: wait until it is idle, or waits for responses.")
-        if given.message is None and (given.function_invocation_kwargs or given.client_kwargs) is not None:
+        if given.checkpoint_id is not None and _has_kwargs(given):
             raise SessionRefused(
-                "function_invocation_kwargs and client_kwargs come with a message: what goes on from responses or a "
-                "checkpoint keeps those that it had."
+                "function_invocation_kwargs and client_kwargs come with a message or responses: what goes on from a "
+                "checkpoint has those of the checkpoint."
             )
         restore: wire.Restore | None = None
         if given.checkpoint_id is not None:
@@ -177,16 +249,36 @@ class AgentFrameworkRun(Execution):
         if reason is not None:
             raise ApplicationError(reason, type=RESPONSE_REFUSED, non_retryable=True)
 
-    async def _respond_in_turn(self, responses: Mapping[str, Any]) -> None:
+    async def _respond_in_turn(self, given: wire.SessionInput, responses: Mapping[str, Any]) -> None:
         """Give a turn its responses: all of them, or the turn is none."""
+        self._turn_asks = 0
         try:
+            state = await self._resolved_kwargs(given) if _has_kwargs(given) else None
+            self._turn_asks = self._tickets + 1
             await self._respond(
                 [wire.Response(request_id=one, response=it) for one, it in responses.items()],
                 whole=len(responses) > 1,
+                state=state,
             )
         except ApplicationError:
-            self._turn = None
+            self._turn, self._turn_asks, self._streams = None, None, self._streams_by_default
             raise
+
+    async def _resolved_kwargs(self, given: wire.SessionInput) -> Mapping[str, wire.Value]:
+        """Return the shared state that run kwargs become."""
+        options = wire.StartOptions(
+            encoding=given.encoding,
+            function_invocation_kwargs=given.function_invocation_kwargs,
+            client_kwargs=given.client_kwargs,
+        )
+        data = wire.ResolveKwargs(graph=self._engine.graph_signature, options=options)
+        try:
+            result = await self._despite_trouble("A response", lambda: self._local("kwargs", data))
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            raise as_application_error(failure_of(error), non_retryable=True) from error
+        return self._recorded(wire.ResolvedKwargs, result).state
 
     @_run_update.validator
     def _validate_run(self, data: Any = None, *more: Any) -> None:
@@ -230,9 +322,15 @@ class AgentFrameworkRun(Execution):
             self._carry_out(decision)
         return wanted
 
-    def _receive(self, responses: Sequence[wire.Response], *, whole: bool = False) -> int:
+    def _receive(
+        self,
+        responses: Sequence[wire.Response],
+        *,
+        whole: bool = False,
+        state: Mapping[str, wire.Value] | None = None,
+    ) -> int:
         self._tickets += 1
-        self._facts.append(ResponsesReceived(self._tickets, tuple(responses), whole))
+        self._facts.append(ResponsesReceived(self._tickets, tuple(responses), whole, state=state or {}))
         return self._tickets
 
     @workflow.query(name="status", description="State, superstep, and the head of the checkpoint lineage.")
@@ -241,18 +339,33 @@ class AgentFrameworkRun(Execution):
 
     @workflow.query(name="pending_requests", description="Requests that wait for a response, in plain JSON.")
     def _pending_requests(self, offset: int = 0) -> Any:
-        return ordered_json(
-            [
-                wire.dump(readable_request(request))
-                for request in page_of_requests(self._engine.pending_requests(), offset)
-            ]
-        )
+        page = page_of_requests(self._engine.pending_requests(), offset)
+        reminders = self._engine.reminders
+        return ordered_json([wire.dump(readable_request(one, reminders(one.request_id))) for one in page])
 
     @workflow.query(name="requests", description="Requests that wait for a response, with their types kept.")
     def _requests(self, offset: int = 0) -> Any:
         return ordered_json(
             [wire.dump(request) for request in page_of_requests(self._engine.pending_requests(), offset)]
         )
+
+    @workflow.query(name="responses", description="Who answered or cancelled what, when; and what was refused.")
+    def _responses(self, offset: int = 0) -> Any:
+        return ordered_json(
+            [wire.dump(readable_responded(record)) for record in page_of_records(self._engine.answered, offset)]
+        )
+
+    @workflow.query(name="recorded_responses", description="The same as `responses`, with types kept.")
+    def _recorded_responses(self, offset: int = 0) -> Any:
+        return ordered_json([wire.dump(record) for record in page_of_records(self._engine.answered, offset)])
+
+    @workflow.query(name="outputs", description="The outputs so far, in plain JSON.")
+    def _outputs(self, offset: int = 0) -> Any:
+        return ordered_json(page_of_outputs(self._engine.journal.outputs, offset))
+
+    @workflow.query(name="graph", description="The graph, with where the run stands in it.")
+    def _graph(self) -> Any:
+        return ordered_json(wire.dump(self._engine.progress()))
 
     @workflow.query(name="checkpoints", description="The checkpoint lineage, oldest first.")
     def _checkpoints(self) -> Any:
@@ -262,6 +375,10 @@ class AgentFrameworkRun(Execution):
     def _events(self, offset: int = 0) -> Any:
         page = self._engine.journal.page(offset, ended=self._engine.phase is Phase.ENDED)
         return ordered_json(wire.dump(page))
+
+
+def _has_kwargs(given: wire.SessionInput) -> bool:
+    return given.function_invocation_kwargs is not None or given.client_kwargs is not None
 
 
 @contextlib.contextmanager

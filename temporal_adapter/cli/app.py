@@ -7,16 +7,25 @@ from typing import Annotated
 
 import typer
 
-from . import checkpoints
+from . import checkpoints, runs
+from .top import top as app
 
-app = typer.Typer(
-    name="temporal-adapter",
-    no_args_is_help=True,
-    rich_markup_mode=None,  # plain help: boxes would cut the names of environment variables
-    pretty_exceptions_enable=False,  # a stack trace means a bug, and shows as Python shows it
-    context_settings={"help_option_names": ["--help", "-h"]},
-)
+_ORDER = (
+    "start",
+    "list",
+    "pending",
+    "respond",
+    "watch",
+    "cancel",
+    "graph",
+    "inbox",
+    "doctor",
+)  # as `--help` shows them
+
+__all__ = ["app", "checkpoints", "runs"]
+
 app.add_typer(checkpoints.group)
+app.registered_commands.sort(key=lambda one: _ORDER.index(one.name or ""))
 
 
 def _show_version(wanted: bool) -> None:
@@ -33,16 +42,15 @@ def about(
 ) -> None:
     """Look after Microsoft Agent Framework workflows that run on Temporal.
 
-    A run writes a checkpoint when it starts, after each superstep, and on receipt of responses. They are in the
-    checkpoint store of the workers: a directory, or a bucket of an object store.
-
-    First steps: `temporal-adapter checkpoint list` shows what the store has; `checkpoint show ID` shows one.
-    `--help` after any command explains it.
+    First steps: `temporal-adapter doctor` tells whether server, workers and store are as they should be; `list` shows
+    runs, `pending` what they wait for, `respond` answers it, and `watch ID` follows one. `checkpoint list` shows what
+    runs left in the checkpoint store of the workers: a directory, or a bucket of an object store. `--help` after any
+    command explains it.
 
     \b
     Exit codes:
       0  fine
-      1  a difference, something missing, or another negative finding
+      1  a difference, something missing, a refusal, or another negative finding
       2  the command is wrong
       3  the store or server cannot be reached or read
       4  there is no such run or checkpoint

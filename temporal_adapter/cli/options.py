@@ -30,7 +30,7 @@ class JsonOption:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProfileOptions(JsonOption):
-    """What a command takes that needs to know the Temporal namespace, or connects to the server."""
+    """What a command takes that needs to know the Temporal namespace."""
 
     namespace: Annotated[
         str | None,
@@ -51,7 +51,21 @@ class ProfileOptions(JsonOption):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class StoreOptions(ProfileOptions):
+class ServerOptions(ProfileOptions):
+    """What a command takes that connects to the server."""
+
+    payload_codec: Annotated[
+        str | None,
+        typer.Option(
+            envvar="TEMPORAL_ADAPTER_PAYLOAD_CODEC",
+            metavar="PACKAGE.MODULE:OBJECT",
+            help="The payload codec that the workers' client encrypts with, or a function or class that makes it.",
+        ),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StoreOptions(ServerOptions):
     """What a command takes that reads the checkpoint store."""
 
     checkpoint_store: Annotated[
@@ -62,14 +76,6 @@ class StoreOptions(ProfileOptions):
             help="The workers' checkpoint store: a path, or a file://, s3://, gs:// or az:// URL.",
         ),
     ] = DEFAULT_CHECKPOINT_STORE
-    payload_codec: Annotated[
-        str | None,
-        typer.Option(
-            envvar="TEMPORAL_ADAPTER_PAYLOAD_CODEC",
-            metavar="PACKAGE.MODULE:OBJECT",
-            help="The payload codec that the workers' client encrypts with, or a function or class that makes it.",
-        ),
-    ] = None
 
 
 Command = Callable[..., Coroutine[Any, Any, ExitCode]]

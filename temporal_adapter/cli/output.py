@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from rich.console import Console
@@ -53,6 +53,19 @@ def moment(timestamp: str) -> str:
         return f"{datetime.fromisoformat(timestamp).astimezone(timezone.utc):%Y-%m-%d %H:%M:%SZ}"
     except ValueError:  # another's checkpoint may have any text there
         return printable(timestamp)
+
+
+def age(age: timedelta) -> str:
+    """Return an age in its one or two largest units, as `--older-than` takes it: `3d4h`, `12m`, `0s`."""
+    seconds = max(0, int(age.total_seconds()))
+    parts: list[str] = []
+    for unit, size in {"d": 86400, "h": 3600, "m": 60, "s": 1}.items():
+        number, seconds = divmod(seconds, size)
+        if number or parts:
+            parts.append(f"{number}{unit}" if number else "")
+        if len(parts) == 2:
+            break
+    return "".join(parts) or "0s"
 
 
 def value(plain: Any, *, full: bool = False) -> str:

@@ -40,7 +40,7 @@ class CliError(Exception):
 
 def exit_code(command: Coroutine[Any, Any, ExitCode]) -> int:
     """Run a command to its end and return its exit code, after its errors were told."""
-    return process.exit_code(_told(command))
+    return process.exit_code(told(command))
 
 
 def tell(message: str) -> None:
@@ -48,7 +48,8 @@ def tell(message: str) -> None:
     print(printable(message), file=sys.stderr, flush=True)
 
 
-async def _told(command: Coroutine[Any, Any, ExitCode]) -> int:
+async def told(command: Coroutine[Any, Any, ExitCode]) -> int:
+    """Await a command; return its exit code, after its errors were told."""
     try:
         return await command
     except CliError as error:

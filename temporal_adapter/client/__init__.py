@@ -6,6 +6,7 @@ has loaded those types, and as plain JSON where it has not.
 """
 
 from .errors import (
+    CancelRefused,
     InputRefused,
     NoWorker,
     ResponseRefused,
@@ -16,14 +17,17 @@ from .errors import (
     UnknownWorkflow,
     ValueUnavailable,
 )
-from .run import Accepted, CheckpointInfo, DurableRun, FailedExecutor, RunStatus
+from .run import DurableRun
 from .session import DurableSession
 from .streaming import AttemptAbandoned
+from .told import Accepted, Answered, CheckpointInfo, FailedExecutor, RunStatus
 from .workflow import DurableWorkflow
 
 __all__ = [
     "Accepted",
+    "Answered",
     "AttemptAbandoned",
+    "CancelRefused",
     "CheckpointInfo",
     "DurableRun",
     "DurableSession",

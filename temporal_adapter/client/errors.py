@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from agent_framework import WorkflowException
 from temporalio.client import WorkflowQueryFailedError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from temporal_adapter.wire.names import NOT_REGISTERED, RESPONSE_REFUSED, RETRY_REFUSED
+from temporal_adapter.wire.names import CANCEL_REFUSED, NOT_REGISTERED, RESPONSE_REFUSED, RETRY_REFUSED
 
 
 class RunNotFound(LookupError):
@@ -32,11 +33,15 @@ class ResponseRefused(ValueError):
     """A response was refused; the message is the reason. The request is as it was."""
 
 
+class CancelRefused(ValueError):
+    """A request is not to be cancelled; says which and why. None of those that were named with it is cancelled."""
+
+
 class RetryRefused(ValueError):
     """No executor of that name waits for a retry; says which do."""
 
 
-class SessionRefused(RuntimeError):
+class SessionRefused(WorkflowException, RuntimeError):
     """A session cannot do now what it is asked for, since it is at work; it is as it was."""
 
 
@@ -64,6 +69,8 @@ def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> G
     except WorkflowUpdateFailedError as error:
         if isinstance(error.cause, ApplicationError) and error.cause.type == RESPONSE_REFUSED:
             raise ResponseRefused(error.cause.message) from error
+        if isinstance(error.cause, ApplicationError) and error.cause.type == CANCEL_REFUSED:
+            raise CancelRefused(error.cause.message) from error
         if isinstance(error.cause, ApplicationError) and error.cause.type == RETRY_REFUSED:
             raise RetryRefused(error.cause.message) from error
         raise

@@ -14,6 +14,7 @@ from agent_framework import (
 
 from temporal_adapter import wire
 from temporal_adapter.payload import Reader
+from temporal_adapter.wire.tags import plain
 
 from .errors import ValueUnavailable
 
@@ -65,6 +66,26 @@ class EventReader:
     async def request(self, request: wire.Request) -> WorkflowEvent[Any]:
         """Return a MAF `request_info` event with its typed payload."""
         return await self._reader.request(request)
+
+    async def value(self, value: wire.Value) -> Any:
+        """Return the object that a value stands for."""
+        return await self._reader.value(value)
+
+    async def readable(self, request: wire.PendingRequest, typed: wire.Request) -> wire.PendingRequest:
+        """Return a request in plain JSON, with what of it is in the blob store, where that is known."""
+        return wire.replace(
+            request,
+            data=await self._plain(typed.data, request.data),
+            response_schema=request.response_schema
+            if typed.response_schema is None
+            else await self._plain(typed.response_schema, request.response_schema),
+        )
+
+    async def _plain(self, value: wire.Value, otherwise: Any) -> Any:
+        try:
+            return plain(await self._reader.raw(value))
+        except ValueUnavailable:
+            return otherwise
 
     async def _data(self, event: wire.Event) -> Any:
         if event.items is not None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
+from typing import Any, TypeVar, cast
 
 from agent_framework import WorkflowEvent, WorkflowInvocationKwargs, WorkflowRunResult, WorkflowRunState
 from temporalio.api.enums.v1 import EventType
@@ -22,71 +21,21 @@ from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.values import to_plain_json
 
-from .errors import NoWorker, ResponseRefused, RunClosed, explained, not_registered, says_not_registered
+from .errors import CancelRefused, NoWorker, ResponseRefused, RunClosed, explained, not_registered, says_not_registered
 from .raising import raised_again
 from .reading import EventReader, run_result
 from .streaming import LiveMerge, read_live
+from .told import Accepted, Answered, CheckpointInfo, FailedExecutor, RunStatus
 
 logger = logging.getLogger(__name__)
+
+ShapeT = TypeVar("ShapeT")
 
 Kwargs = Mapping[str, Any] | WorkflowInvocationKwargs
 
 _POLL_SECONDS = (0.05, 0.5)  # between looks for new events: at first, and at most
 _STREAM_SECONDS = (0.05, 0.2)  # between looks for what a run streams: after news, and at most
 _STUCK_SECONDS = 2.0  # between looks whether a run waits for a worker that knows it
-
-
-@dataclass(frozen=True, slots=True)
-class FailedExecutor:
-    """An executor that waits for an operator. `executor` is its path, such as `review` or `review/legal`."""
-
-    executor: str
-    error_type: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunStatus:
-    """Where a run stands.
-
-    Attributes:
-        state: MAF's state of the run.
-        iteration: The last superstep that completed, counted from 1.
-        pending_requests: How many requests wait for a response.
-        checkpoint_id: The head of the checkpoint lineage.
-        events: How many events there are.
-        unmirrored_checkpoints: How many checkpoints are recorded in history and not yet in the blob store.
-        mirror_error: Why, when writing them fails.
-        failed_executors: Those whose last attempt failed and that wait for `DurableRun.retry`.
-    """
-
-    state: WorkflowRunState
-    iteration: int
-    pending_requests: int
-    checkpoint_id: str | None
-    events: int
-    unmirrored_checkpoints: int
-    mirror_error: str | None
-    failed_executors: tuple[FailedExecutor, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointInfo:
-    """A checkpoint's place in the lineage. `kind` is entry, superstep or response; `timestamp` ISO 8601 in UTC."""
-
-    checkpoint_id: str
-    previous_checkpoint_id: str | None
-    kind: str
-    iteration: int
-    timestamp: str
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A response was accepted: it is in history, and in flight in this checkpoint."""
-
-    request_id: str
-    checkpoint_id: str | None
 
 
 class DurableRun:
@@ -158,10 +107,64 @@ class DurableRun:
         Raises:
             RunNotFound: There is no such run.
         """
-        requests: list[wire.Request] = []
-        while page := await self._query("requests", len(requests)):
-            requests += [wire.load(wire.Request, request) for request in page]
+        requests = await self._all_pages("requests", wire.Request)
         return [await self._reader.request(request) for request in requests]
+
+    async def open_requests(self) -> list[wire.PendingRequest]:
+        """Return the requests that wait for a response in plain JSON, with the JSON schema of the response.
+
+        What is in the blob store comes as well where this client was told of that; else as `{"ref": ..., "size": ...}`.
+
+        Raises:
+            RunNotFound: There is no such run.
+        """
+        requests = await self._all_pages("pending_requests", wire.PendingRequest)
+        if not any(_may_be_reference(part) for one in requests for part in (one.data, one.response_schema)):
+            return requests
+        typed = {one.request_id: one for one in await self._all_pages("requests", wire.Request)}
+        return [
+            await self._reader.readable(one, typed[one.request_id]) if one.request_id in typed else one
+            for one in requests
+        ]
+
+    async def responses(self) -> list[Answered]:
+        """Return the audit trail, in order: what became of each response, cancellation and expiry, and whose it was.
+
+        It is kept for the life of the run; of refusals, the last thousand.
+
+        Raises:
+            RunNotFound: There is no such run.
+        """
+        return [
+            Answered(
+                request_id=one.request_id,
+                outcome=one.outcome,
+                executor_id=one.executor_id,
+                source=one.source,
+                response=None if one.response is None else await self._reader.value(one.response),
+                responder=one.responder,
+                comment=one.comment,
+                at=one.at,
+                checkpoint_id=one.checkpoint_id,
+                reason=one.reason,
+            )
+            for one in await self._all_pages("recorded_responses", wire.Responded)
+        ]
+
+    async def graph(self) -> wire.GraphProgress:
+        """Return the workflow's graph, with where the run stands in it.
+
+        Raises:
+            RunNotFound: There is no such run.
+        """
+        return wire.load(wire.GraphProgress, await self._query("graph"))
+
+    async def _all_pages(self, query: str, shape: type[ShapeT]) -> list[ShapeT]:
+        """Return what a query answers in pages, from its first item to its last."""
+        items: list[ShapeT] = []
+        while page := await self._query(query, len(items)):
+            items += [wire.load(shape, item) for item in page]
+        return items
 
     async def respond(
         self, request_id: str, response: Any, *, responder: str | None = None, comment: str | None = None
@@ -190,6 +193,35 @@ class DurableRun:
             raise ResponseRefused(str(error)) from error
         fate = answer["responses"][0]
         return Accepted(fate["request_id"], fate.get("checkpoint_id"))
+
+    async def cancel_pending_requests(
+        self, request_ids: Collection[str], *, responder: str | None = None, comment: str | None = None
+    ) -> list[str]:
+        """Cancel requests that wait for a response, as MAF's `Workflow.cancel_pending_requests`: all of them, or none.
+
+        They cannot be answered any more when this returns. Their executors are told as soon as the superstep under way
+        is over; then the run goes on.
+
+        Args:
+            request_ids: Of the pending requests.
+            responder: Who cancels, for the record.
+            comment: Why, for the record.
+
+        Returns:
+            The ids of those that are cancelled: with a computer call, all that its executor waits for is.
+
+        Raises:
+            CancelRefused: One of them does not wait for a response; says which and why.
+            RunNotFound: There is no such run.
+        """
+        asked = wire.CancelRequests(request_ids=list(request_ids), responder=responder, comment=comment)
+        try:
+            with self.explained():
+                update = cast("Any", self.handle).execute_update
+                answer = await update("cancel_requests", ordered_json(wire.dump(asked)))
+        except RunClosed as error:
+            raise CancelRefused(str(error)) from error
+        return answer["cancelled"]
 
     async def retry(self, *executors: str) -> list[str]:
         """Run failed executors of a run again that waits for an operator (`on_failure="wait"`).
@@ -358,3 +390,7 @@ class DurableRun:
     def explained(self) -> Any:
         """Return a context in which what Temporal raises says what to do."""
         return explained(self.id, self._name, self._task_queue)
+
+
+def _may_be_reference(part: Any) -> bool:
+    return isinstance(part, dict) and set(cast("dict[str, Any]", part)) == {"ref", "size"}

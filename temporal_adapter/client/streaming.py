@@ -8,12 +8,12 @@ from __future__ import annotations
 import base64
 import logging
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from agent_framework import WorkflowEvent, WorkflowEventSource
+from agent_framework import WorkflowEvent, WorkflowEventSource, WorkflowRunResult
 from google.protobuf.message import DecodeError
 from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowHandle
@@ -22,6 +22,8 @@ from temporalio.contrib.workflow_streams import PollInput, PollResult
 
 from temporal_adapter import wire
 from temporal_adapter.wire.names import STREAM_ENCODING, STREAM_POLL, STREAM_TOPIC
+
+from .reading import run_result
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +53,17 @@ class AttemptAbandoned(WorkflowEvent[str]):
         )
         self.attempt = attempt
         self.events = events
+
+
+def what_counts(events: Sequence[WorkflowEvent[Any]]) -> WorkflowRunResult:
+    """Return MAF's result over events that were streamed, without those that are void."""
+    return run_result(without_void(events))
+
+
+def without_void(events: Sequence[WorkflowEvent[Any]]) -> list[WorkflowEvent[Any]]:
+    """Return streamed events without those that are void, and without what says that they are."""
+    void = {id(one) for event in events if isinstance(event, AttemptAbandoned) for one in (event, *event.events)}
+    return [event for event in events if id(event) not in void]
 
 
 @dataclass(slots=True)

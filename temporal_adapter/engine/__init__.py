@@ -16,6 +16,9 @@ A *session* is a run that is kept open for many inputs: where another run ends, 
 from there (SEEDING again). An error ends its turn, not the run. A run can be *restored*: it begins at a checkpoint of
 another run, or of its own, instead of at an input.
 
+Requests can be *cancelled*: their executors are told by deliveries without messages, which are a superstep of their own
+that is not counted; a checkpoint follows, and then the next superstep, even where no message is in flight.
+
 The engine learns what happened by *facts* (`facts`) and answers each with *decisions* (`decisions`) that its owner
 carries out. It works on ids and opaque `wire.Value`s only.
 
@@ -24,16 +27,20 @@ the owner (`Stamp`). The same facts give the same decisions, in every process an
 sets, no `hash()`.
 """
 
-from .decisions import Answer, Commit, Decision, Deliver, Fail, Fate, Finish, Judge, TurnEnded
+from .deadlines import expires_at
+from .decisions import Answer, Commit, Decision, Deliver, Fail, Fate, Finish, Judge, Notify, TurnEnded
 from .facts import (
+    CancelRequested,
     Committed,
     DeliveryFailed,
     DeliveryFinished,
     Fact,
     InputRefused,
+    Notified,
     ResponsesJudged,
     ResponsesReceived,
     Seeded,
+    TimeReached,
 )
 from .machine import Engine, SessionRefused
 from .recorder import Stamp
@@ -41,6 +48,7 @@ from .run import Phase
 
 __all__ = [
     "Answer",
+    "CancelRequested",
     "Commit",
     "Committed",
     "Decision",
@@ -54,11 +62,15 @@ __all__ = [
     "Finish",
     "InputRefused",
     "Judge",
+    "Notified",
+    "Notify",
     "Phase",
     "ResponsesJudged",
     "ResponsesReceived",
     "Seeded",
     "SessionRefused",
     "Stamp",
+    "TimeReached",
     "TurnEnded",
+    "expires_at",
 ]

@@ -47,6 +47,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Notify:
+    """Remind people of a request that waits, as was `due` at this time (ISO 8601, UTC); answer with `Notified`."""
+
+    input: wire.NotifyInput
+    due: str
+
+
+@dataclass(frozen=True, slots=True)
 class TurnEnded:
     """A session is at rest, or its input was refused; `failure` is what it failed with. No fact follows."""
 
@@ -67,4 +75,4 @@ class Fail:
     failure: wire.Failure
 
 
-Decision = Deliver | Judge | Commit | Answer | TurnEnded | Finish | Fail
+Decision = Deliver | Judge | Commit | Answer | Notify | TurnEnded | Finish | Fail

@@ -5,7 +5,7 @@ Decides nothing about what an outcome means; the engine does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from temporal_adapter import wire
 from temporal_adapter.wire.names import path_text
@@ -67,6 +67,7 @@ class Dispatch:
                 key=superstep.key_of(position),
                 source_ids=delivery.source_ids,
                 messages=delivery.messages,
+                cancelled=delivery.cancelled,
                 fan_in=delivery.fan_in,
                 iteration=level.iteration + 1,
                 inline_budget=_inline_budget(level, superstep),
@@ -125,6 +126,14 @@ class Dispatch:
         for executor, (_, failure) in self._failed.items():
             yield wire.FailedExecutor(executor=executor, error_type=failure.error_type, message=failure.message)
 
+    def at_work(self, level: Level) -> tuple[set[str], set[str]]:
+        """Return the executors of a level that have a delivery under way, and those that wait for an operator."""
+
+        def at(positions: Iterable[Position]) -> set[str]:
+            return {one.under_way.deliveries[place].executor_id for one, place in positions if one is level}
+
+        return at(self._under_way.values()), at(position for position, _ in self._failed.values())
+
     @property
     def stuck(self) -> bool:
         """Whether nothing goes on until an operator acts."""
@@ -137,6 +146,8 @@ class Dispatch:
     ) -> wire.CheckpointHeader | None:
         """Return the checkpoint that a delivery makes by its outcome: where it is the only one, and owes no other."""
         if len(superstep.deliveries) > 1 or len(records) != self._recorder.lineage.unmirrored:
+            return None
+        if level.messages:  # in flight already, while a request is cancelled: the delivery is not told of them
             return None
         return self._recorder.promise("superstep", level.iteration + 1)
 

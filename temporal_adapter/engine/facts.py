@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
 from temporal_adapter import wire
 
@@ -41,12 +43,15 @@ class DeliveryFailed:
 class ResponsesReceived:
     """Responses arrived, in one signal or update.
 
-    `ticket` names them in the `Answer`; `whole` takes all of them or none.
+    `ticket` names them in the `Answer`, 0 where nobody is to be told; `whole` takes all of them or none; `state` is
+    the shared state that is set where one is accepted: run kwargs that came along.
     """
 
     ticket: int
     responses: tuple[wire.Response, ...]
     whole: bool = False
+    source: Literal["person", "deadline"] = "person"
+    state: Mapping[str, wire.Value] = field(default_factory=dict[str, wire.Value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,18 @@ class ResponsesJudged:
 
 
 @dataclass(frozen=True, slots=True)
+class CancelRequested:
+    """Requests are to be cancelled: all of them, or none. `ticket` names this in the `Answer`, 0 where nobody is told.
+
+    Tickets count up, with those of responses: what came earlier is judged first.
+    """
+
+    ticket: int
+    asked: wire.CancelRequests
+    source: Literal["person", "deadline"] = "person"
+
+
+@dataclass(frozen=True, slots=True)
 class Committed:
     """The last `Commit` ended; `stowed` refers to what it was to stow, in order."""
 
@@ -64,4 +81,30 @@ class Committed:
     stowed: tuple[wire.Value, ...] = ()
 
 
-Fact = Seeded | InputRefused | DeliveryFinished | DeliveryFailed | ResponsesReceived | ResponsesJudged | Committed
+@dataclass(frozen=True, slots=True)
+class TimeReached:
+    """An instant that `Engine.next_due` named has passed."""
+
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """The last `Notify` for a request ended; `at` is when, or where nobody could be reminded, when it was due."""
+
+    request: wire.Request
+    at: str
+
+
+Fact = (
+    Seeded
+    | InputRefused
+    | DeliveryFinished
+    | DeliveryFailed
+    | ResponsesReceived
+    | ResponsesJudged
+    | CancelRequested
+    | Committed
+    | TimeReached
+    | Notified
+)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from temporal_adapter import wire
 
 from .decisions import Answer, Fate
+
+Source = Literal["person", "deadline"]
 
 
 @dataclass(slots=True)
@@ -19,6 +22,8 @@ class _Ticket:
     number: int
     responses: tuple[wire.Response, ...]
     whole: bool = False  # all responses are accepted, or none
+    source: Source = "person"
+    state: Mapping[str, wire.Value] = field(default_factory=dict[str, wire.Value])
     fates: dict[int, Fate] = field(default_factory=dict[int, Fate])
 
 
@@ -34,9 +39,18 @@ class Queued:
         return self.ticket.responses[self.position]
 
     @property
+    def source(self) -> Source:
+        return self.ticket.source
+
+    @property
     def whole(self) -> bool:
         """Whether it is accepted only with all others of its ticket."""
         return self.ticket.whole
+
+    @property
+    def state(self) -> Mapping[str, wire.Value]:
+        """Shared state that is set where it is accepted."""
+        return self.ticket.state
 
 
 class Inbox:
@@ -48,11 +62,19 @@ class Inbox:
         self._answered: dict[str, tuple[str, str]] = {}  # request id -> fingerprint of the response, its checkpoint
         self._gone: dict[str, str] = {}  # request id -> why it is pending no more
         self._answers: list[Answer] = []
-        self._refusals: list[Fate] = []
+        self._refusals: list[tuple[Queued, Fate]] = []
 
-    def add(self, number: int, responses: tuple[wire.Response, ...], *, whole: bool = False) -> None:
+    def add(
+        self,
+        number: int,
+        responses: tuple[wire.Response, ...],
+        *,
+        whole: bool = False,
+        source: Source = "person",
+        state: Mapping[str, wire.Value] | None = None,
+    ) -> None:
         """Queue the responses of a signal or update; `whole` where all are to be accepted, or none."""
-        ticket = _Ticket(number, responses, whole)
+        ticket = _Ticket(number, responses, whole, source, state or {})
         self._queue.extend(Queued(ticket, position) for position in range(len(responses)))
         if not responses:
             self._answers.append(Answer(number, ()))
@@ -60,6 +82,17 @@ class Inbox:
     def is_answered(self, request_id: str) -> bool:
         """Whether a response to the request was accepted."""
         return request_id in self._answered
+
+    def is_open(self, request_id: str) -> bool:
+        """Whether a pending request can be answered: no response was accepted, nor was it cancelled."""
+        return request_id not in self._answered and request_id not in self._gone
+
+    def may_be_answered(self, request_ids: Collection[str], before: int | None) -> bool:
+        """Whether a response to one of these requests has yet to be judged, of an earlier ticket than this, or any."""
+        return any(
+            queued.response.request_id in request_ids and (before is None or queued.ticket.number < before)
+            for queued in [*self.judging, *self._queue]
+        )
 
     def ask_again(self, request_id: str) -> None:
         """A request with this id was made: an answer to an earlier one with the same id is no answer to it."""
@@ -80,9 +113,9 @@ class Inbox:
         """Return why a request waits for no response, or None."""
         if request_id in self._answered:
             return f"request {request_id!r} was already answered."
-        if request_id not in pending:
-            return self._gone.get(request_id) or _unknown(request_id, pending, self._answered)
-        return None
+        if request_id in self._gone:
+            return self._gone[request_id]
+        return None if request_id in pending else _unknown(request_id, pending, [*self._answered, *self._gone])
 
     def next_batch(self, pending: Mapping[str, wire.Request]) -> list[Queued]:
         """Return the responses to judge next; those that need no judgement get their fate here.
@@ -99,7 +132,7 @@ class Inbox:
                 waiting.append(queued)
             elif request_id in self._answered:
                 self.settle(queued, self._repeat(queued.response))
-            elif request_id not in pending:
+            elif request_id not in pending or request_id in self._gone:
                 self.settle(queued, Fate(request_id, refused=self.why_not_pending(request_id, pending)))
             else:
                 batch[request_id] = queued
@@ -117,7 +150,7 @@ class Inbox:
         ticket = queued.ticket
         ticket.fates[queued.position] = fate
         if fate.refused is not None:
-            self._refusals.append(fate)
+            self._refusals.append((queued, fate))
         if len(ticket.fates) == len(ticket.responses):
             self._answers.append(Answer(ticket.number, tuple(ticket.fates[i] for i in range(len(ticket.responses)))))
 
@@ -132,8 +165,8 @@ class Inbox:
         answers, self._answers = self._answers, []
         return answers
 
-    def take_refusals(self) -> list[Fate]:
-        """Return the responses refused since the last call."""
+    def take_refusals(self) -> list[tuple[Queued, Fate]]:
+        """Return the responses refused since the last call, with why."""
         refusals, self._refusals = self._refusals, []
         return refusals
 

@@ -94,6 +94,11 @@ class Journal:
             events=list(self.events) if fits else None,
         )
 
+    @property
+    def outputs(self) -> list[wire.Value | None]:
+        """The payloads of the run's outputs so far, in delivery order."""
+        return list(self._outputs)
+
     def page(self, offset: int, ended: bool) -> wire.EventLog:
         """Return the events from an offset on, as many as fit one answer.
 

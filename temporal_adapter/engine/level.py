@@ -6,7 +6,8 @@ to: the run's own workflow into the next checkpoint, a sub-workflow aside until 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ from temporal_adapter import wire
 from temporal_adapter.wire.names import path_text
 
 from .snapshot import Place, Section
-from .superstep import Superstep, changes_of, events_of, messages_of, route, routing_error
+from .superstep import Delivery, Superstep, changes_of, events_of, messages_of, route, routing_error
 from .writes import Conflict, merge_writes
 
 _SHOWN_TO_CALLER = ("output", "intermediate", "request_info")
@@ -52,6 +53,7 @@ class Level:
         requests: Pending; in the run's own workflow also those answered in this superstep.
         shown: What a sub-workflow's run has for the executor around it: outputs and requests, in delivery order.
         caller: The delivery that a sub-workflow runs for.
+        completed: How many deliveries each executor has completed.
     """
 
     def __init__(self, graph: wire.Graph, put: Callable[[Place, Any], None], path: tuple[str, ...] = ()) -> None:
@@ -65,6 +67,7 @@ class Level:
         self.shown: list[wire.Event] = []
         self.caller: Caller | None = None
         self.children: dict[str, Level] = {}
+        self.completed: Counter[str] = Counter()  # deliveries, by executor
         self._put = put
         self._path_text = path_text(path)
         self._before = _Before()
@@ -162,6 +165,22 @@ class Level:
         self.superstep = Superstep(routing.deliveries, key)
         return self.superstep
 
+    def open_cancellation(self, request_ids: Iterable[str], key: str) -> Superstep:
+        """Take these requests for pending no more, and tell their executors: each of all that are its own."""
+        self._before = _Before(list(self.messages), {}, dict(self.requests))
+        by_executor: dict[str, list[str]] = {}
+        for request_id in request_ids:
+            if request_id in self.requests:
+                by_executor.setdefault(self.requests[request_id].source_executor_id, []).append(request_id)
+                self.answered(request_id)
+        deliveries = [
+            Delivery(executor, [], [], cancelled=cancelled)
+            for executor, cancelled in by_executor.items()
+            if executor in self.graph.executors  # as in MAF, else there is nobody to tell
+        ]
+        self.superstep = Superstep(deliveries, key, cancelling=True)
+        return self.superstep
+
     def show(self, event: wire.Event) -> None:
         """Take an event of a delivery as soon as that has finished: a request is pending from then on."""
         if event.request is not None:
@@ -175,6 +194,7 @@ class Level:
         for key, value in written.items():
             self.put("state", key, value)
         for delivery, result in superstep.outcomes():
+            self.completed[delivery.executor_id] += 1
             changes = changes_of(delivery.executor_id, result)
             for section in _DELIVERED:
                 for key, value in getattr(changes, section).items():
@@ -183,7 +203,8 @@ class Level:
             events.extend(events_of(delivery, result))
         if self.caller is not None:
             self.shown.extend(event for event in events if event.type in _SHOWN_TO_CALLER)
-        self._count(self.iteration + 1)
+        if not superstep.cancelling:
+            self._count(self.iteration + 1)
         self.superstep = None
         return events, conflicts
 
@@ -192,6 +213,9 @@ class Level:
         self._set_buffers(self._before.buffers)
         for request_id in [one for one in self.requests if one not in self._before.requests]:
             self.put("requests", request_id, None)
+        for request_id, request in self._before.requests.items():
+            if request_id not in self.requests:  # it was to be cancelled
+                self.put("requests", request_id, request)
         self.requests = dict(self._before.requests)
         self.messages = list(self._before.messages)
         self.superstep = None

@@ -9,24 +9,29 @@ from temporal_adapter import wire
 
 from .decisions import Decision
 from .facts import (
+    CancelRequested,
     Committed,
     DeliveryFailed,
     DeliveryFinished,
     Fact,
     InputRefused,
+    Notified,
     ResponsesJudged,
     ResponsesReceived,
     Seeded,
+    TimeReached,
 )
 from .level import Level
-from .run import Phase, Run
+from .progress import progress
+from .run import Phase
+from .waiting import WaitingRun
 
 
 class SessionRefused(Exception):
     """A session is asked for what it cannot do now; the message says why."""
 
 
-class Engine(Run):
+class Engine(WaitingRun):
     """One run of one MAF workflow."""
 
     # --- what the owner calls -------------------------------------------------------------------------------
@@ -142,12 +147,19 @@ class Engine(Run):
                 self._on_delivery_finished(index, result)
             case DeliveryFailed(index, failure):
                 self._on_delivery_failed(index, failure)
-            case ResponsesReceived(ticket, responses, whole):
-                self._responses.receive(ticket, responses, whole=whole)
+            case ResponsesReceived(ticket, responses, whole, source, state):
+                self._responses.receive(ticket, responses, whole=whole, source=source, state=state)
             case ResponsesJudged(result):
                 self._on_responses_judged(result)
+            case CancelRequested(ticket, asked, source):
+                self._cancel_requests(ticket, asked, source=source)
             case Committed(outcome, stowed):
                 self._on_committed(outcome, stowed)
+            case TimeReached(at):
+                self._on_time_reached(at)
+            case Notified(request, at):
+                self._on_notified(request, at)
+        self._cancel_asked()
         self._judge()
         return self._decide()
 
@@ -157,12 +169,30 @@ class Engine(Run):
         decisions, self._decisions = [*self._responses.take_answers(), *self._decisions], []
         return decisions
 
+    @property
+    def graph_signature(self) -> str:
+        """Of the graph that the run was started with, once it is known."""
+        return self._root.graph.signature
+
     def pending_requests(self) -> list[wire.Request]:
         """Return the requests that wait for a response, in order of first sight; none once the run is ending."""
         if self.phase in (Phase.ENDING, Phase.ENDED):
             return []
-        answered = self._responses.inbox.is_answered
-        return [request for key, request in self._root.requests.items() if not answered(key)]
+        is_open = self._responses.inbox.is_open
+        return [request for key, request in self._root.requests.items() if is_open(key)]
+
+    def progress(self) -> wire.GraphProgress:
+        """Return the graph, with where the run stands in it."""
+        return progress(self._root, self._dispatch, self._waits)
+
+    def reminders(self, request_id: str) -> int:
+        """Return how many reminders of a request were sent."""
+        return self._deadlines.reminders(request_id)
+
+    @property
+    def answered(self) -> list[wire.Responded]:
+        """The audit trail: what became of every response, in order."""
+        return self._responses.audit.records
 
     def check_pending(self, request_ids: Collection[str]) -> str | None:
         """Return why not all of these requests wait for a response, or None."""

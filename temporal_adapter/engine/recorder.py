@@ -65,9 +65,16 @@ class Recorder:
         """The checkpoint that the snapshot builds on."""
         return self._snapshot.base
 
-    def promise(self, kind: wire.CheckpointKind, iteration: int, stamp: Stamp | None = None) -> wire.CheckpointHeader:
+    def promise(
+        self,
+        kind: wire.CheckpointKind,
+        iteration: int,
+        stamp: Stamp | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> wire.CheckpointHeader:
         """Return the header of the next checkpoint, for an activity that is to write it of its own outcome."""
-        self._promised = self._promised or self._header(kind, iteration, stamp)
+        if self._promised is None:
+            self._promised = wire.replace(self._header(kind, iteration, stamp), metadata=metadata or {})
         return self._promised
 
     def promise_after(

@@ -5,12 +5,14 @@ A replay brings the responses of the run that it repeats along; they are given a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from temporal_adapter import wire
 
+from .audit import Audit
+from .cancellations import Cancellations
 from .decisions import Answer, Fate, Judge
-from .inbox import Inbox
+from .inbox import Inbox, Queued, Source
 from .journal import Journal
 from .level import Level
 from .recorder import Recorder, Stamp
@@ -22,21 +24,33 @@ _NOT_ALONE = "it was not taken, since another response that came with it is refu
 class Responses:
     """The inbox, and what was accepted from it and waits for a superstep to end."""
 
-    def __init__(self, recorder: Recorder, journal: Journal) -> None:
+    def __init__(self, recorder: Recorder, journal: Journal, clock: Callable[[], str | None]) -> None:
         self.inbox = Inbox()
+        self.audit = Audit()
+        self.cancellations = Cancellations(recorder, journal, self.inbox, self.audit)
+        self._clock = clock
         self._recorder = recorder
         self._journal = journal
         self._accepted: list[wire.RoutedMessage] = []
+        self._entering: dict[str, wire.Responded] = {}  # of those, by request id
         self._stamp: Stamp | None = None  # of the response-entry checkpoint for them
         self._recorded: list[wire.RecordedResponse] = []
 
-    def receive(self, ticket: int, responses: tuple[wire.Response, ...], *, whole: bool = False) -> None:
+    def receive(
+        self,
+        ticket: int,
+        responses: tuple[wire.Response, ...],
+        *,
+        whole: bool = False,
+        source: Source = "person",
+        state: Mapping[str, wire.Value] | None = None,
+    ) -> None:
         """Take the responses of a signal or update; the ticket names them in the answer."""
-        self.inbox.add(ticket, responses, whole=whole)
+        self.inbox.add(ticket, responses, whole=whole, source=source, state=state)
 
     def take_answers(self) -> list[Answer]:
         """Return the answers complete by now, each once."""
-        return self.inbox.take_answers()
+        return [*self.inbox.take_answers(), *self.cancellations.take_answers()]
 
     @property
     def under_judgement(self) -> bool:
@@ -51,16 +65,19 @@ class Responses:
     def refuse_all(self, reason: str) -> None:
         """Nothing that waits will be judged."""
         self.inbox.refuse_all(reason)
+        self._tell_refusals({}, shown=False)
+        self.cancellations.refuse_all(reason)
 
     def judge(self, root: Level, *, at_rest: bool) -> Judge | None:
         """Return the decision to judge what has come; a run at rest has the activity write the checkpoint, too."""
         batch = self.inbox.next_batch(root.requests)
-        self._show_refusals()
+        self._tell_refusals(root.requests)
         if not batch:
             return None
         header: wire.CheckpointHeader | None = None
-        # The activity writes what it accepts; of responses that are accepted together or not at all, that is not known.
-        at_rest = at_rest and not any(queued.whole for queued in batch)
+        # The activity writes what it accepts; of responses that are accepted together or not at all, that is not known,
+        # nor does it know the state that some bring along.
+        at_rest = at_rest and not any(queued.whole or queued.state for queued in batch)
         if at_rest:
             self._stamp = self._recorder.mint()
             header = self._recorder.promise("response", root.iteration, self._stamp)
@@ -69,6 +86,7 @@ class Responses:
                 graph=root.graph.signature,
                 requests=[root.requests[queued.response.request_id] for queued in batch],
                 responses=[queued.response for queued in batch],
+                expired=[queued.response.request_id for queued in batch if queued.source == "deadline"],
                 header=header,
                 snapshot=self._recorder.snapshot() if at_rest else None,
             )
@@ -91,29 +109,74 @@ class Responses:
             if refused is None and queued.ticket.number in broken:
                 refused = _NOT_ALONE
             if refused is None and judgement.message is not None:
-                self._accepted.append(judgement.message)
-                self.inbox.accept(queued, stamp.id)
+                self._accept(queued, judgement.message, stamp, result.at)
             else:
                 self.inbox.settle(queued, Fate(queued.response.request_id, refused=refused or "refused"))
-        self._show_refusals()
+        self._tell_refusals(root.requests)
+
+    def _accept(self, queued: Queued, routed: wire.RoutedMessage, stamp: Stamp, at: str) -> None:
+        response = queued.response
+        self._note(
+            wire.Responded(
+                request_id=response.request_id,
+                outcome="accepted",
+                executor_id=_executor_of(routed),
+                source=queued.source,
+                response=routed.message.data,
+                responder=response.responder,
+                comment=response.comment,
+                at=at,
+                checkpoint_id=stamp.id,
+            )
+        )
+        for key, value in queued.state.items():
+            self._recorder.put(("", "state", key), value)
+        self._accepted.append(routed)
+        self.inbox.accept(queued, stamp.id)
+
+    def _note(self, record: wire.Responded) -> None:
+        self._entering[record.request_id] = record
+        self.audit.add(record)
 
     def none_accepted(self) -> None:
         """The batch left nothing to put in flight."""
         self._stamp = None
 
-    def _show_refusals(self) -> None:
-        for fate in self.inbox.take_refusals():
-            self._journal.warn(f"A response to request {fate.request_id!r} was refused: {fate.refused}")
+    def _tell_refusals(self, requests: Mapping[str, wire.Request], *, shown: bool = True) -> None:
+        for queued, fate in self.inbox.take_refusals():
+            if shown:
+                self._journal.warn(f"A response to request {fate.request_id!r} was refused: {fate.refused}")
+            request = requests.get(fate.request_id)
+            self.audit.add(
+                wire.Responded(
+                    request_id=fate.request_id,
+                    outcome="refused",
+                    executor_id=None if request is None else request.source_executor_id,
+                    source=queued.source,
+                    responder=queued.response.responder,
+                    comment=queued.response.comment,
+                    at=self._clock(),
+                    reason=fate.refused,
+                )
+            )
 
-    def enter(self, root: Level, committed: wire.CommitOutcome | None, at: str | None = None) -> None:
-        """Put the accepted responses in flight, in a checkpoint of their own; `at` is when, if not by the stamp."""
+    def enter(
+        self, root: Level, committed: wire.CommitOutcome | None, at: str | None = None, *, audited: bool = True
+    ) -> None:
+        """Put the accepted responses in flight, in a checkpoint of their own; `at` is when, if not by the stamp.
+
+        `audited` tells whether its metadata says who answered: not where an earlier release has written it.
+        """
         for request_id in map(_request_id, self._accepted):
             if self.inbox.is_answered(request_id):  # else it was made again meanwhile, and waits
                 root.answered(request_id)
         root.messages.extend(self._accepted)
         header = self._recorder.take("response", root.iteration, self._stamp)
         header = header if at is None else wire.replace(header, timestamp=at)
-        self._accepted, self._stamp = [], None
+        if audited:
+            records = [self._entering[one] for one in map(_request_id, self._accepted)]
+            header = wire.replace(header, metadata=wire.response_metadata(records))
+        self._accepted, self._stamp, self._entering = [], None, {}
         self._recorder.record(header, root.messages, committed)
 
     def keep(self, root: Level) -> None:
@@ -127,6 +190,9 @@ class Responses:
         root.undo_superstep()
         gone = [one for one in map(_request_id, self._accepted) if one not in root.requests]
         self.inbox.withdraw(gone, _GONE)
+        for request_id in gone:
+            record = self._entering.pop(request_id)
+            self.audit.add(wire.replace(record, outcome="refused", response=None, checkpoint_id=None, reason=_GONE))
         self._accepted = [routed for routed in self._accepted if _request_id(routed) in root.requests]
         if self._accepted:
             self.enter(root, None)
@@ -158,8 +224,22 @@ class Responses:
             if request is None:
                 left.append(one)
                 continue
+            if one.routed is None:
+                self.cancellations.repeat(request)
+                continue
             self._stamp = self._stamp or self._recorder.mint()
             message = wire.replace(one.routed.message, request=request)
+            self._note(
+                wire.Responded(
+                    request_id=request.request_id,
+                    outcome="accepted",
+                    executor_id=request.source_executor_id,
+                    source="replay",
+                    response=message.data,
+                    at=self._stamp.timestamp,
+                    checkpoint_id=self._stamp.id,
+                )
+            )
             self._accepted.append(wire.replace(one.routed, message=message))
             self.inbox.answered_from_record(request.request_id, self._stamp.id)
         accepted = len(left) < len(self._recorded)
@@ -168,10 +248,10 @@ class Responses:
 
     def _request_for(self, recorded: wire.RecordedResponse, root: Level) -> wire.Request | None:
         """Return the pending request that a recorded response is to: the same, an equal one, or one by its executor."""
-        then = recorded.routed.message.request
+        then = recorded.cancelled if recorded.routed is None else recorded.routed.message.request
         if then is None:
             return None
-        open_ones = [one for key, one in root.requests.items() if not self.inbox.is_answered(key)]
+        open_ones = [one for key, one in root.requests.items() if self.inbox.is_open(key)]
         by_executor = [
             one
             for one in open_ones
@@ -180,6 +260,12 @@ class Responses:
         same = [one for one in open_ones if one.request_id == then.request_id]
         equal = [one for one in by_executor if one.data == then.data]
         return next(iter([*same, *equal, *by_executor]), None)
+
+
+def _executor_of(routed: wire.RoutedMessage) -> str | None:
+    """Return the executor whose request a response answers."""
+    request = routed.message.request
+    return None if request is None else request.source_executor_id
 
 
 def _request_id(routed: wire.RoutedMessage) -> str:

@@ -5,15 +5,18 @@ What its owner may ask of it from outside is `machine`'s.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Literal
 
 from temporal_adapter import wire
 from temporal_adapter.wire.names import path_text
 
+from .deadlines import Deadlines
 from .decisions import Commit, Decision, Fail, Finish, TurnEnded
 from .dispatch import Dispatch, Position
+from .facts import CancelRequested
+from .inbox import Source
 from .journal import Journal
 from .level import Caller, Level
 from .lineage import Lineage
@@ -41,15 +44,24 @@ class Run:
     Args:
         mint: A new id and the present time.
         marks_end: Whether the store is told that a run failed, was cancelled or closed.
+        clock: The present time (ISO 8601, UTC) where it is only shown: nothing may depend on it.
     """
 
-    def __init__(self, mint: Callable[[], Stamp], marks_end: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        mint: Callable[[], Stamp],
+        marks_end: Callable[[], bool] = lambda: True,
+        clock: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self._decisions: list[Decision] = []
         self.phase = Phase.SEEDING
         self.journal = Journal()
         self._recorder = Recorder(mint, self.journal)
-        self._responses = Responses(self._recorder, self.journal)
+        self._responses = Responses(self._recorder, self.journal, clock)
+        self._cancellations = self._responses.cancellations
         self._root = Level(_NOT_SEEDED, self._recorder.put)
+        self._deadlines = Deadlines(self._waits)
+        self.counts_requests = False  # in Temporal's search attribute
         self._options = wire.StartOptions()
         self._seeded = False
         self._restoring = False  # what is being seeded is a checkpoint
@@ -87,6 +99,7 @@ class Run:
             self._root = Level(result.graph, self._recorder.put)
             self._root.add_children(lambda place, value: self._dispatch.aside.put(place, value))
             self._waits_for_operator = result.waits_for_operator
+            self.counts_requests = result.counts_requests
         self._seeded, self.phase = True, Phase.RUNNING
         if restored is not None:
             self._restore(restored)
@@ -102,7 +115,8 @@ class Run:
             header = self._recorder.take("entry", 0)
             header = wire.replace(header, iteration=self._root.iteration)
             self._recorder.record(header, self._root.messages, result.commit, result.run)
-        self._begin_superstep(self._root)
+        anyway = restored is not None and bool(wire.cancelled_in(restored.header.metadata))
+        self._begin_superstep(self._root, anyway=anyway)
 
     def _on_input_refused(self, failure: wire.Failure) -> None:
         if self.phase is not Phase.SEEDING:
@@ -126,6 +140,8 @@ class Run:
                 self.journal.emit(wire.Event(type="request_info", origin=request.origin, request=request))
         for request_id in restored.answered:
             root.answered(request_id)
+        for request in root.requests.values():
+            self._deadlines.watch(request)
         root.messages = restored.messages
         self._responses.repeat(restored.recorded)
 
@@ -142,7 +158,10 @@ class Run:
         if result.call is not None:
             child = level.children[superstep.deliveries[position].executor_id]
             child.call(Caller(level, position), result.call)
-            self._begin_superstep(child)
+            if result.call.messages:
+                self._begin_superstep(child)
+            else:
+                self._tell_of_cancelled(child, result.call.cancelled)
             return
         following = superstep.finish(position, result)
         if following is not None:
@@ -155,7 +174,18 @@ class Run:
         if level is self._root:
             if event.request is not None:
                 self._responses.inbox.ask_again(event.request.request_id)
+                self._deadlines.watch(event.request)
             self.journal.emit(event)
+
+    def _waits(self, request: wire.Request) -> bool:
+        """Whether this very request waits for a response, and not one of the same id that was made later."""
+        found = self._root.requests.get(request.request_id)
+        inbox = self._responses.inbox
+        return (
+            found is not None
+            and found.asked_at == request.asked_at
+            and inbox.why_not_pending(request.request_id, self._root.requests) is None
+        )
 
     def _on_delivery_failed(self, index: int, failure: wire.Failure) -> None:
         position = self._dispatch.ended(index)
@@ -176,16 +206,19 @@ class Run:
         self._responses.judged(result, self._root)
         if self._responses.accepted:
             if self.phase is Phase.PAUSED:
-                self._go_on_with_responses(result.commit, result.at if result.stamped else None)
+                at = result.at if result.stamped else None
+                self._go_on_with_responses(result.commit, at, audited=result.audited)
         else:
             self._responses.none_accepted()
             if self.phase is Phase.PAUSED:
                 self._recorder.withdraw()
 
-    def _go_on_with_responses(self, committed: wire.CommitOutcome | None, at: str | None = None) -> None:
+    def _go_on_with_responses(
+        self, committed: wire.CommitOutcome | None, at: str | None = None, *, audited: bool = True
+    ) -> None:
         self.phase = Phase.RUNNING
         self.journal.begin()
-        self._responses.enter(self._root, committed, at)
+        self._responses.enter(self._root, committed, at, audited=audited)
         self._begin_superstep(self._root)
 
     def _on_committed(self, outcome: wire.CommitOutcome, stowed: tuple[wire.Value, ...]) -> None:
@@ -204,10 +237,43 @@ class Run:
         for level in held:
             self._run_superstep(level)
 
+    # --- cancelled requests ---------------------------------------------------------------------------------
+
+    def _cancel_requests(self, ticket: int, asked: wire.CancelRequests, *, source: Source = "person") -> None:
+        self._cancellations.receive(CancelRequested(ticket, asked, source))
+
+    def _cancel_asked(self) -> None:
+        """Cancel what was asked for; a run at rest goes on by telling the executors."""
+        if self.phase in (Phase.ENDING, Phase.ENDED):
+            self._cancellations.refuse_all("the run has ended.")
+            return
+        if self.phase is Phase.SEEDING and (self._seeded or self._restoring):
+            return  # what is pending is known when it is seeded
+        self._cancellations.take(self._root.requests)
+        if self.phase is Phase.PAUSED and not self._responses.under_judgement and self._cancellations.due(self._root):
+            self._go_on_with_cancelled()
+
+    def _go_on_with_cancelled(self) -> None:
+        self.phase = Phase.RUNNING
+        self.journal.begin()
+        self._tell_of_cancelled(self._root, self._cancellations.begin(self._root))
+
+    def _tell_of_cancelled(self, level: Level, request_ids: Sequence[str]) -> None:
+        """Let executors know of requests of theirs that were cancelled, before the next superstep."""
+        if level is self._root:
+            self._keep_inner()
+        level.open_cancellation(request_ids, f"{self._key(level)}/cancelled")
+        self._run_superstep(level)
+
+    def _keep_inner(self) -> None:
+        if self._options.session:
+            self._inner = [(one, one.kept()) for one in self._root.with_children() if one is not self._root]
+
     # --- supersteps -----------------------------------------------------------------------------------------
 
-    def _begin_superstep(self, level: Level) -> None:
-        if not level.messages:
+    def _begin_superstep(self, level: Level, *, anyway: bool = False) -> None:
+        """Begin the next superstep if there is a message in flight; as in MAF also `anyway`, after a cancellation."""
+        if not level.messages and not (anyway and level.beyond_limit() is None):
             self._rest(level)
             return
         failure = level.beyond_limit()
@@ -216,8 +282,7 @@ class Run:
             return
         if level is self._root:
             self.journal.superstep("superstep_started", level.iteration + 1)
-            if self._options.session:
-                self._inner = [(one, one.kept()) for one in level.with_children() if one is not level]
+            self._keep_inner()
         superstep = level.open_superstep(self._key(level))
         if not isinstance(superstep, Superstep):
             self._workflow_failed(level, superstep)
@@ -252,18 +317,25 @@ class Run:
         for conflict in conflicts:
             self.journal.warn(str(conflict))
         if level is not self._root:
-            self._begin_superstep(level)
+            self._begin_superstep(level, anyway=superstep.cancelling)
             return
         self.journal.merge(events)
         for place, value in self._dispatch.aside.drain():
             self._recorder.put(place, value)
         committed = superstep.last_result.own if superstep.deliveries else None
-        self._recorder.record(self._recorder.take("superstep", level.iteration), level.messages, committed)
-        self.journal.superstep("superstep_completed", level.iteration)
-        self._responses.accept_recorded(level, at_rest=False)
+        kind: wire.CheckpointKind = "response" if superstep.cancelling else "superstep"
+        self._recorder.record(self._recorder.take(kind, level.iteration), level.messages, committed)
+        if superstep.cancelling:
+            self._cancellations.end()
+        else:
+            self.journal.superstep("superstep_completed", level.iteration)
+            self._responses.accept_recorded(level, at_rest=False)
         if self._responses.accepted:
             self._responses.enter(level, None)
-        self._begin_superstep(level)
+        if self._cancellations.due(level):
+            self._tell_of_cancelled(level, self._cancellations.begin(level))
+        else:
+            self._begin_superstep(level, anyway=superstep.cancelling)
 
     def _rest(self, level: Level) -> None:
         """No message is in flight: a sub-workflow's caller goes on; the run pauses while requests are pending."""
@@ -275,6 +347,8 @@ class Run:
             self._responses.accept_recorded(level, at_rest=True)
             if self._responses.accepted:
                 self._go_on_with_responses(None)
+            elif self._cancellations.due(level):
+                self._go_on_with_cancelled()
             else:
                 self._end_turn(None)
         else:
@@ -302,9 +376,10 @@ class Run:
         level, place = position
         if level is self._root:
             delivery = level.under_way.deliveries[place]
-            self.journal.emit(invoked(delivery))
-            details = failure.details
-            self.journal.emit(wire.Event(type="executor_failed", executor_id=delivery.executor_id, details=details))
+            if not delivery.cancelled:  # as MAF, which runs no handler then
+                self.journal.emit(invoked(delivery))
+                details = failure.details
+                self.journal.emit(wire.Event(type="executor_failed", executor_id=delivery.executor_id, details=details))
         self._workflow_failed(level, failure)
 
     def _workflow_failed(self, level: Level, failure: wire.Failure) -> None:
@@ -350,6 +425,7 @@ class Run:
         self._dispatch.abandon()
         self._held = []
         self._responses.keep(self._root)
+        self._cancellations.fail()
 
     def _discard_promised(self) -> None:
         withdrawn = self._recorder.withdraw()

@@ -14,12 +14,13 @@ from temporal_adapter import wire
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One message, or one fan-in batch, for one executor."""
+    """One message, or one fan-in batch, for one executor; or requests of it that are cancelled, and no message."""
 
     executor_id: str
     source_ids: list[str]
     messages: list[wire.Message]
     fan_in: str | None = None
+    cancelled: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)
@@ -84,12 +85,14 @@ class Superstep:
 
     Attributes:
         key: Names the superstep, after a resume as before.
+        cancelling: Whether it tells executors of cancelled requests: before the next superstep, and counted as none.
         nested: What deliveries to executors that wrap sub-workflows are told of these, by position.
     """
 
-    def __init__(self, deliveries: list[Delivery], key: str = "") -> None:
+    def __init__(self, deliveries: list[Delivery], key: str = "", *, cancelling: bool = False) -> None:
         self.deliveries = deliveries
         self.key = key
+        self.cancelling = cancelling
         self.results: dict[int, wire.DeliveryResult] = {}
         self.nested: dict[int, wire.Nested] = {}
         self._waiting: dict[str, list[int]] = {}

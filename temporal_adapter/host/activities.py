@@ -23,9 +23,11 @@ from temporal_adapter.values import DecodeError, EncodeError
 from temporal_adapter.wire.names import STORE_UNAVAILABLE, executor_activity_type, service_activity_type
 
 from . import mirror
+from .asking import notify
 from .context import Host, now
 from .deliver import deliver
 from .heartbeat import Heart, attempt
+from .kwargs import resolve_kwargs
 from .respond import respond
 from .seed import seed
 
@@ -53,6 +55,10 @@ def activities(host: Host, executor_paths: list[tuple[str, ...]]) -> list[Callab
         _define(service_activity_type(host.name, "respond"), wire.RespondInput, lambda data: respond(host, data)),
         _define(service_activity_type(host.name, "commit"), wire.CommitInput, lambda data: _commit(host, data)),
         _define(service_activity_type(host.name, "turn"), wire.TakeTurn, _take_turn),
+        _define(
+            service_activity_type(host.name, "kwargs"), wire.ResolveKwargs, lambda data: resolve_kwargs(host, data)
+        ),
+        _define(service_activity_type(host.name, "notify"), wire.NotifyInput, lambda data: notify(host, data)),
     ]
 
 

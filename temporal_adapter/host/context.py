@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -11,6 +11,7 @@ from typing import Literal
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from temporal_adapter.deadlines import Deadline
 from temporal_adapter.pool import BuiltGraph, GraphPool
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
 from temporal_adapter.wire.names import GRAPH_CHANGED
@@ -35,8 +36,21 @@ class Stores:
 class Host:
     """The activities' surroundings. One per MAF workflow and plugin."""
 
-    def __init__(self, name: str, pool: GraphPool, blobs: BlobStore, on_failure: OnFailure = "fail") -> None:
+    def __init__(
+        self,
+        name: str,
+        pool: GraphPool,
+        blobs: BlobStore,
+        on_failure: OnFailure = "fail",
+        *,
+        deadlines: Sequence[Deadline] = (),
+        request_link: str | None = None,
+        counts_requests: bool = False,
+    ) -> None:
         self.name = name
+        self.deadlines = deadlines  # of requests
+        self.request_link = request_link  # where they are answered: has {workflow_id} and {request_id}
+        self.counts_requests = counts_requests  # whether runs keep the search attribute of pending requests
         self.pool = pool
         self.on_failure: OnFailure = on_failure  # of an executor, unless the run says
         self._blobs = blobs

@@ -21,12 +21,14 @@ from temporal_adapter import wire
 from temporal_adapter.attributes import overrides_hooks
 from temporal_adapter.engine.superstep import changes_of, messages_of
 from temporal_adapter.idempotency import idempotent_under
+from temporal_adapter.maf import tell_of_cancelled_request
 from temporal_adapter.nesting import Called
 from temporal_adapter.payload import Reader, Writer
 from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.wire.names import path_text
 
 from . import live, mirror
+from .asking import Asking
 from .context import Host, now
 from .heartbeat import check_wanted
 from .nested import call_of, calls_recorded, own_state
@@ -45,7 +47,7 @@ class _Input:
 
     executor_id: str
     source_ids: list[str]
-    message: WorkflowMessage
+    message: WorkflowMessage | None  # None: requests are cancelled
 
 
 async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
@@ -54,6 +56,7 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
     Raises:
         Exception: Whatever the executor raised, or EncodeError for something of it that cannot be stored.
     """
+    asking = Asking(host)
     async with host.graph(data.graph) as outermost:
         stores = host.stores()
         description = outermost.description()
@@ -65,11 +68,17 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
         state = SharedState({key: await reader.raw(value) for key, value in entries.state.items()}, graph.codec)
         await _restore(graph, data.executor_id, entries, reader)
         given = await _input(graph, data, reader)
-        writer = Writer(graph.codec, stores.values, inline_budget=data.inline_budget, for_people=not data.path)
+        writer = Writer(
+            graph.codec,
+            stores.values,
+            inline_budget=data.inline_budget,
+            for_people=not data.path,
+            asked=None if data.path else asking,  # what a sub-workflow asks, the executor around it asks anew
+        )
         try:
             with idempotent_under(f"{activity.info().workflow_id}/{data.key}/{data.executor_id}"):
                 async with live.context(data, graph.codec, stores.values) as context:
-                    await _execute(graph, given, state, context, data.nested, reader)
+                    await _execute(graph, given, data, state, context, reader)
         except Called as called:
             call = await call_of(called, graph.children[data.executor_id], writer)
             return wire.DeliveryResult(call=call, records=records, at=now())
@@ -90,6 +99,8 @@ async def _restore(graph: BuiltGraph, executor_id: str, entries: wire.SnapshotEn
 
 
 async def _input(graph: BuiltGraph, data: wire.DeliveryInput, reader: Reader) -> _Input:
+    if data.cancelled:
+        return _Input(data.executor_id, data.source_ids, None)
     messages = [await reader.message(message) for message in data.messages]
     if data.fan_in is None:
         given = _Input(data.executor_id, data.source_ids, messages[0])
@@ -97,7 +108,7 @@ async def _input(graph: BuiltGraph, data: wire.DeliveryInput, reader: Reader) ->
         batch = await graph.router.aggregate(data.fan_in, messages)
         given = _Input(batch.executor_id, batch.source_ids, batch.message)
     executor = graph.executor(given.executor_id)
-    if not executor.can_handle(given.message):
+    if given.message is not None and not executor.can_handle(given.message):
         raise ApplicationError(
             f"Executor {executor.id!r} has no handler for {type(given.message.data).__name__}, which was routed to it "
             f"when the message was sent. It handles {', '.join(map(str, executor.input_types))}.",
@@ -110,23 +121,27 @@ async def _input(graph: BuiltGraph, data: wire.DeliveryInput, reader: Reader) ->
 async def _execute(
     graph: BuiltGraph,
     given: _Input,
+    data: wire.DeliveryInput,
     state: SharedState,
     context: InProcRunnerContext,
-    nested: wire.Nested | None,
     reader: Reader,
 ) -> None:
+    executor = graph.executor(given.executor_id)
     context.set_yield_output_classifier(lambda executor_id: _classify(graph.workflow, executor_id))
     async with AsyncExitStack() as stack:
-        if nested is not None:
-            await stack.enter_async_context(calls_recorded(graph.children[given.executor_id], nested, reader))
-        await graph.executor(given.executor_id).execute(
-            given.message,
-            given.source_ids,
-            state,
-            context,
-            trace_contexts=given.message.trace_contexts,
-            source_span_ids=given.message.source_span_ids,
-        )
+        if data.nested is not None:
+            await stack.enter_async_context(calls_recorded(graph.children[executor.id], data.nested, reader))
+        for request_id in data.cancelled:
+            await tell_of_cancelled_request(executor, request_id, state, context)
+        if given.message is not None:
+            await executor.execute(
+                given.message,
+                given.source_ids,
+                state,
+                context,
+                trace_contexts=given.message.trace_contexts,
+                source_span_ids=given.message.source_span_ids,
+            )
     check_wanted()  # before anything of it reaches the store
 
 

@@ -44,6 +44,7 @@ async def call_of(called: Called, child: BuiltGraph, writer: Writer) -> wire.Cal
     """Return a call as a shape, its messages routed in the sub-workflow."""
     return wire.Call(
         fresh=called.fresh,
+        cancelled=called.cancelled,
         messages=[
             wire.RoutedMessage(
                 message=await writer.message(message, "message to the sub-workflow"),

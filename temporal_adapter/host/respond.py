@@ -13,7 +13,7 @@ from temporal_adapter import wire
 from temporal_adapter.maf import MessageType
 from temporal_adapter.payload import Reader, Writer
 from temporal_adapter.pool import BuiltGraph
-from temporal_adapter.values import CoercionError, coerce_response
+from temporal_adapter.values import CoercionError, EncodeError, coerce_response
 
 from . import mirror
 from .context import Host, Stores, now
@@ -30,7 +30,7 @@ async def respond(host: Host, data: wire.RespondInput) -> wire.RespondResult:
         ]
         at = now()
         commit = await _commit(stores, graph, data, judgements, at)
-        return wire.RespondResult(judgements=judgements, commit=commit, at=at, stamped=True)
+        return wire.RespondResult(judgements=judgements, commit=commit, at=at, stamped=True, audited=True)
 
 
 async def judge(
@@ -39,20 +39,16 @@ async def judge(
     """Return the message that a response makes, or the reason why it is refused."""
     event = await reader.request(request)
     try:
-        value = coerce_response(response.response, event.response_type, request.request_id)
-    except CoercionError as error:
+        value = coerce_response(response.response, event)
+        message = _response_message(event, value)
+        if not _is_handled(graph, message):
+            return wire.Judgement(request_id=request.request_id, refused=_no_handler(event, value))
+        data = await writer.value(value, f"response to {request.request_id!r}")
+    except (CoercionError, EncodeError) as error:
         return wire.Judgement(request_id=request.request_id, refused=str(error))
-    message = _response_message(event, value)
-    executor = graph.executor(event.source_executor_id)
-    if not executor.can_handle(message):
-        return wire.Judgement(request_id=request.request_id, refused=_no_handler(event, value))
     routed = wire.RoutedMessage(
         message=wire.Message(
-            source_id=message.source_id,
-            data=await writer.value(value, f"response to {request.request_id!r}"),
-            target_id=message.target_id,
-            type="response",
-            request=request,
+            source_id=message.source_id, data=data, target_id=message.target_id, type="response", request=request
         ),
         routes=await graph.router.route(message),
     )
@@ -68,6 +64,13 @@ def _response_message(event: WorkflowEvent[Any], value: Any) -> WorkflowMessage:
         type=MessageType.RESPONSE,
         original_request_info_event=event,
     )
+
+
+def _is_handled(graph: BuiltGraph, message: WorkflowMessage) -> bool:
+    try:
+        return graph.executor(str(message.target_id)).can_handle(message)
+    except TypeError:  # a type of a handler that MAF cannot check
+        return False
 
 
 def _no_handler(event: WorkflowEvent[Any], value: Any) -> str:
@@ -87,10 +90,31 @@ async def _commit(
     changes = data.snapshot.changes
     answered = {judgement.request_id: None for judgement in accepted}
     record = wire.CheckpointRecord(
-        header=wire.replace(data.header, timestamp=at),  # the run has been at rest since the time in the header
+        # The run has been at rest since the time in the header.
+        header=wire.replace(data.header, timestamp=at, metadata=_audit(data, accepted, at)),
         snapshot=wire.Snapshot(
             base=data.snapshot.base, changes=wire.replace(changes, requests={**changes.requests, **answered})
         ),
         messages=[judgement.message.message for judgement in accepted if judgement.message is not None],
     )
     return await mirror.write(stores, graph.description(), [record], mirror.own_rank())
+
+
+def _audit(data: wire.RespondInput, accepted: list[wire.Judgement], at: str) -> dict[str, Any]:
+    """Return what the checkpoint says of who answered, just as the engine will record it."""
+    given = {
+        response.request_id: (request, response)
+        for request, response in zip(data.requests, data.responses, strict=True)
+    }
+    return wire.response_metadata(
+        wire.Responded(
+            request_id=one.request_id,
+            outcome="accepted",
+            executor_id=given[one.request_id][0].source_executor_id,
+            source="deadline" if one.request_id in data.expired else "person",
+            responder=given[one.request_id][1].responder,
+            comment=given[one.request_id][1].comment,
+            at=at,
+        )
+        for one in accepted
+    )

@@ -12,6 +12,7 @@ from typing import Any
 from temporalio.exceptions import ApplicationError
 
 from temporal_adapter import wire
+from temporal_adapter.engine import expires_at
 from temporal_adapter.payload import Reader, Writer
 from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.store import CorruptObject, MissingObject, youngest_head
@@ -19,6 +20,7 @@ from temporal_adapter.values import DecodeError, EncodeError
 from temporal_adapter.wire.names import CHECKPOINT_NOT_FOUND, RESTORE_REFUSED
 
 from . import mirror
+from .asking import Asking
 from .context import Host, Stores, now
 from .respond import judge
 
@@ -52,6 +54,9 @@ async def _restored(host: Host, data: wire.SeedInput, wanted: wire.Restore, run:
         ]
         state = await _edits(graph, writer, manifest, data)
         recorded = await _recorded(stores, graph, reader, manifest, wanted) if wanted.verb == "replay" else []
+        levels = _levels(manifest)
+        own = levels[""]
+        levels[""] = wire.replace(own, requests=await _asked(own.requests, graph, reader, stores, Asking(host, data.at)))
         await stores.checkpoints.put_run(run)
         commit: wire.CommitOutcome | None = None
         if data.header is not None:
@@ -64,12 +69,13 @@ async def _restored(host: Host, data: wire.SeedInput, wanted: wire.Restore, run:
                 base=base,
                 header=manifest.header,
                 messages=messages,
-                levels=_levels(manifest),
+                levels=levels,
                 answered=list(given),
                 recorded=recorded,
             ),
             state=state,
             waits_for_operator=run.on_failure == "wait",
+            counts_requests=host.counts_requests,
             commit=commit,
             at=now(),
         )
@@ -141,6 +147,26 @@ def _levels(manifest: wire.Manifest) -> dict[str, wire.RestoredLevel]:
         for path, child in manifest.children.items()
     }
     return {"": own, **children}
+
+
+async def _asked(
+    requests: Mapping[str, wire.Request], graph: BuiltGraph, reader: Reader, stores: Stores, asking: Asking
+) -> dict[str, wire.Request]:
+    """Return pending requests as if made now, where they come from in-process, without a time or deadline.
+
+    So are those that have expired, else whoever resumes a run that failed for one could do nothing about it.
+    """
+    writer, present = Writer(graph.codec, stores.values, asked=asking), asking.present()
+    asked: dict[str, wire.Request] = {}
+    for key, one in requests.items():
+        expiry = expires_at(one)
+        if one.asked_at is None:
+            asked[key] = await writer.request(await reader.request(one))
+        elif expiry is not None and expiry <= present:
+            asked[key] = wire.replace(one, asked_at=present)
+        else:
+            asked[key] = one
+    return asked
 
 
 async def _routed(graph: BuiltGraph, reader: Reader, messages: Iterable[wire.Message]) -> list[wire.RoutedMessage]:
@@ -225,7 +251,7 @@ def _record(
 async def _recorded(
     stores: Stores, graph: BuiltGraph, reader: Reader, manifest: wire.Manifest, wanted: wire.Restore
 ) -> list[wire.RecordedResponse]:
-    """Return the responses that came into the lineage after the checkpoint, in order."""
+    """Return the responses and cancellations that came into the lineage after the checkpoint, in order."""
     entries = await stores.checkpoints.headers(manifest.workflow_name, manifest.workflow_id)
     after = _lineage_after(wanted.checkpoint_id, entries, wanted.until)
     recorded: list[wire.RecordedResponse] = []
@@ -234,8 +260,18 @@ async def _recorded(
             break
         if header.kind != "response":
             continue
-        entry = await stores.checkpoints.load_by_id(header.checkpoint_id)
-        responses = [] if entry is None else [one for one in entry.messages if one.type == "response"]
+        parent, entry = manifest, await stores.checkpoints.load_by_id(header.checkpoint_id)
+        if header.previous_checkpoint_id != manifest.header.checkpoint_id:
+            parent = await stores.checkpoints.load_by_id(header.previous_checkpoint_id or "")
+        if entry is None or parent is None:
+            continue
+        cancelled = [parent.requests[one] for one in wire.cancelled_in(header.metadata) if one in parent.requests]
+        recorded += [
+            wire.RecordedResponse(checkpoint_id=header.checkpoint_id, iteration=header.iteration, cancelled=request)
+            for request in cancelled
+        ]
+        in_flight = [one.request for one in parent.messages]  # still, where no superstep came between
+        responses = [one for one in entry.messages if one.type == "response" and one.request not in in_flight]
         recorded += [
             wire.RecordedResponse(checkpoint_id=header.checkpoint_id, iteration=header.iteration, routed=routed)
             for routed in await _routed(graph, reader, responses)

@@ -5,10 +5,9 @@ A run that goes on from a checkpoint is `restore`'s.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
-from agent_framework import INTERNAL_SOURCE_ID, WorkflowInvocationKwargs, WorkflowMessage
+from agent_framework import INTERNAL_SOURCE_ID, WorkflowMessage
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -17,10 +16,11 @@ from temporal_adapter.nesting import Called, called
 from temporal_adapter.payload import Writer
 from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.values import CoercionError, DecodeError, coerce_json
-from temporal_adapter.wire.names import INPUT_NOT_HANDLED, RUN_REFUSED, path_text
+from temporal_adapter.wire.names import INPUT_NOT_HANDLED, path_text
 
 from . import mirror
 from .context import Host, Stores, now
+from .kwargs import kwargs_of, refused
 from .nested import own_state
 from .restore import restore
 
@@ -50,6 +50,7 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
             executors=first.pop("", {}),
             children={path: wire.Changes(executors={**saved}) for path, saved in first.items()},
             waits_for_operator=run.on_failure == "wait",
+            counts_requests=host.counts_requests,
             at=now(),
         )
         commit = await _commit(stores, data, result, None if data.further else run)
@@ -114,29 +115,10 @@ async def _called(graph: BuiltGraph, data: wire.SeedInput) -> Called:
         return await called(
             graph.workflow,
             message,
-            function_invocation_kwargs=_kwargs(graph, data.options, "function_invocation_kwargs"),
-            client_kwargs=_kwargs(graph, data.options, "client_kwargs"),
+            **kwargs_of(graph, data.options),
         )
     except (ValueError, RuntimeError) as error:
-        raise ApplicationError(
-            f"Workflow {graph.workflow.name!r} cannot be run so: {error}", type=RUN_REFUSED, non_retryable=True
-        ) from error
-
-
-def _kwargs(graph: BuiltGraph, options: wire.StartOptions, name: str) -> Any:
-    kwargs = getattr(options, name)
-    if kwargs is not None and options.encoding == "tagged":
-        kwargs = graph.input_codec.decode(kwargs)
-    if kwargs is None or isinstance(kwargs, WorkflowInvocationKwargs):
-        return kwargs
-    if isinstance(kwargs, Mapping):
-        return cast("Mapping[str, Any]", kwargs)
-    raise ApplicationError(
-        f"{name} of workflow {graph.workflow.name!r} must be a mapping, not {type(kwargs).__name__}: "
-        "kwargs for all, or for each executor id.",
-        type=RUN_REFUSED,
-        non_retryable=True,
-    )
+        raise refused(graph, error) from error
 
 
 def _not_handled(graph: BuiltGraph, reason: str) -> ApplicationError:

@@ -10,6 +10,7 @@ Left out of the comparison is what neither side promises:
   before.
 - Temporal warns of a fan-in that never fired, and of state that two executors changed in one superstep; MAF's own
   runner says nothing of it.
+- The metadata of a checkpoint says on Temporal who answered; in-process nobody asks.
 - What fan-ins have buffered is compared whatever order their sources are listed in; what each source sent is in order.
 """
 
@@ -29,6 +30,7 @@ from agent_framework import (
     WorkflowRunState,
 )
 
+from temporal_adapter import wire
 from temporal_adapter.maf import EDGE_STATE_KEY, FAN_IN_BUFFER_KEY
 
 from .comparing import SIDES, first_difference
@@ -200,7 +202,7 @@ def _lineage_told(seen: Observed) -> list[Any]:
             },
             "state": _shared_state(checkpoint.state, names),
             "requests": _requests(checkpoint.pending_request_info_events, names),
-            "metadata": checkpoint.metadata,
+            "metadata": {key: value for key, value in checkpoint.metadata.items() if key != wire.RESPONSES_KEY},
         }
         for index, checkpoint in enumerate(seen.checkpoints)
     ]

@@ -75,6 +75,7 @@ from .codec import Codec, client_codec, graph_codec
 from .coerce import coerce_json, coerce_response, expression_text
 from .declared import declared_types
 from .errors import CoercionError, DecodeError, EncodeError
+from .json_schemas import response_schema
 from .plain_json import to_plain_json
 from .typenames import type_name
 from .walk import MAX_DEPTH
@@ -91,6 +92,7 @@ __all__ = [
     "declared_types",
     "expression_text",
     "graph_codec",
+    "response_schema",
     "to_plain_json",
     "type_name",
 ]

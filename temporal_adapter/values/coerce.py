@@ -5,22 +5,34 @@ Never rebuilds anything from tagged JSON: what comes in is data, and becomes wha
 
 from __future__ import annotations
 
+import dataclasses
+import enum
+import functools
 import json
 import types
+import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, Union, cast, get_args, get_origin
 
+import msgspec
 import pydantic
+from agent_framework import Content, WorkflowEvent
 
 from temporal_adapter import maf
+from temporal_adapter.wire import encodable
 from temporal_adapter.wire.tags import type_text
 
+from .alternatives import too_many_tries
 from .errors import CoercionError, EncodeError
+from .json_schemas import asks_for_approval, json_schema, response_schema
 from .typenames import encode_type, type_name
 
-_SHORT = 400  # characters of a JSON schema, or of the data, that a message may hold
-_SHOWN_FAULTS = 5  # of a validation error
+_SHOWN_DATA = 400  # characters of what came that a message may hold
+_SHOWN_INPUT_SCHEMA = 400  # of the JSON schema of one of the types of an input
+_SHOWN_SCHEMA = 1000  # of the JSON schema of a response
+_SHOWN_FAULTS, _SHOWN_FAULT = 5, 200  # of a validation error: faults, and characters of each
 _UNCHECKED: tuple[Any, ...] = (Any, object)
+_NO = object()  # the data does not fit
 
 
 def coerce_json(data: Any, types: Sequence[Any]) -> Any:
@@ -37,49 +49,55 @@ def coerce_json(data: Any, types: Sequence[Any]) -> Any:
     Raises:
         CoercionError: No type fits. The message names the accepted types and what came.
     """
-    checked = [expression for expression in types if expression not in _UNCHECKED]
+    checked = [one for one in types if one not in _UNCHECKED and not too_many_tries(data, one)]
     for expression in checked:
         if _fits(data, expression):
             return data
-    for expression in checked:
-        value = maf.try_coerce_to_type(data, expression)
-        if _fits(value, expression) and not _bool_for_int(data, expression):
-            return value
-    for expression in checked:
-        valid, value = _validate(data, expression)
-        if valid:
-            return value
-    if len(checked) < len(types):
+    for coerced in (_by_mafs_rules, _validated):
+        for expression in checked:
+            value = coerced(data, expression)
+            if value is not _NO:
+                return value
+    if any(one in _UNCHECKED for one in types):
         return data
     faults = _faults(data, checked)
     accepted = f"{faults}. Accepted: {_accepted(types)}." if faults else f"{_accepted(types)}."
-    raise CoercionError(f"{_describe(data)} is none of the accepted types: {accepted}")
+    raise CoercionError(encodable(f"{_describe(data)} is none of the accepted types: {accepted}"))
 
 
-def coerce_response(data: Any, response_type: Any, request_id: str) -> Any:
+def coerce_response(data: Any, request: WorkflowEvent[Any]) -> Any:
     """Return the JSON of a response as an object of the request's response type.
 
-    MAF's rules come first: a `str` stays the string it is, `"123"` is not an `int`. What they do not know (enums,
-    dates, decimals, UUIDs and what holds them) Pydantic's strict validation of JSON may accept. A JSON boolean is
-    not taken for an `int`.
+    MAF's rules come first: a `str` stays the string it is, `"123"` is not an `int`, a text answers a request for
+    `Content`. What they do not know (enums, dates, decimals, UUIDs and what holds them) Pydantic's strict validation
+    of JSON may accept, and what neither knows as a whole is tried part by part. A JSON boolean is not taken for an
+    `int`. True or false answers a tool call that waits for approval.
+
+    Args:
+        data: JSON: dicts, lists and scalars.
+        request: The `request_info` event.
 
     Raises:
-        CoercionError: It does not fit. The message names the request, the type and what came.
+        CoercionError: It does not fit. The message names the request, the type with its JSON schema, and what came.
     """
-    try:
-        value = maf.coerce_request_info_response(data, response_type, request_id)
-    except Exception:  # MAF raises ValueError; a type it cannot check raises TypeError
-        value = None
-    else:
-        if not _bool_for_int(data, response_type):
+    if asks_for_approval(request) and type(data) is bool:
+        return request.data.to_function_approval_response(data)
+    if too_many_tries(data, request.response_type):
+        raise CoercionError(
+            f"the response to request {request.request_id} is nested too deeply for {_expected(request)}, in which "
+            "there are several classes that it could be at each level."
+        )
+    for coerced in (_by_mafs_rules, _validated):
+        value = coerced(data, request.response_type)
+        if value is not _NO:
+            _check_computer_call(value, request)
             return value
-    valid, value = _validate(data, response_type)
-    if valid:
-        return value
-    faults, schema = _faults(data, [response_type]), _schema(response_type)
+    faults = _faults(data, [request.response_type])
     raise CoercionError(
-        f"the response to request {request_id} must be {expression_text(response_type)}; "
-        f"{f'{faults}; ' if faults else ''}{_describe(data)} is not.{schema}"
+        encodable(
+            f"the response to request {request.request_id} must be {_expected(request)}; "
+            f"{f'{faults}; ' if faults else ''}{_describe(data)} is not.{_response_schema(request)}"
+        )
     )
 
 
@@ -91,6 +109,99 @@ def expression_text(expression: Any) -> str:
         return repr(expression)
 
 
+# --- rules --------------------------------------------------------------------------------------------------
+
+
+def _by_mafs_rules(data: Any, expression: Any) -> Any:
+    if expression is Content and isinstance(data, str):
+        return Content.from_text(data)
+    try:
+        value = maf.try_coerce_to_type(data, expression)
+    except Exception:  # of what users' classes do
+        return _NO
+    return value if _fits(value, expression) and not _bool_for_int(data, expression) else _NO
+
+
+def _validated(data: Any, expression: Any) -> Any:
+    """Return what Pydantic makes of the whole or, where it does not know all of the type, of its parts."""
+    value = _valid(data, expression)
+    return _taken_apart(data, expression) if value is _NO else value
+
+
+def _by_any_rules(data: Any, expression: Any) -> Any:
+    value = _by_mafs_rules(data, expression)
+    return _validated(data, expression) if value is _NO else value
+
+
+def _valid(data: Any, expression: Any) -> Any:
+    try:
+        if isinstance(expression, type) and issubclass(expression, msgspec.Struct):
+            return msgspec.convert(data, expression)
+        [value] = _adapter(expression).validate_json(json.dumps([data]), strict=True)
+    except Exception:  # of building a schema, of validation, and of validators that users wrote
+        return _NO
+    became = value.value if isinstance(value, enum.Enum) else value
+    return _NO if isinstance(data, bool) and type(became) in (int, float) else value
+
+
+def _adapter(expression: Any) -> pydantic.TypeAdapter[list[Any]]:
+    """Return what validates a list of one such object."""
+    try:
+        return _kept_adapter(expression)
+    except TypeError:  # it cannot be hashed
+        return _kept_adapter.__wrapped__(expression)
+
+
+@functools.lru_cache(maxsize=256)  # building one takes longer than what it is used for
+def _kept_adapter(expression: Any) -> pydantic.TypeAdapter[list[Any]]:
+    # Of a dataclass, MAF takes no fields that it does not have. It inherits the setting from what is around it.
+    return pydantic.TypeAdapter(cast("Any", list)[expression], config=pydantic.ConfigDict(extra="forbid"))
+
+
+def _taken_apart(data: Any, expression: Any) -> Any:
+    origin, args = get_origin(expression), get_args(expression)
+    if origin is Union or origin is types.UnionType:
+        members = (_by_any_rules(data, member) for member in args)
+        return next((value for value in members if value is not _NO), _NO)
+    if isinstance(data, list) and origin in (list, set, frozenset, tuple) and args:
+        return _sequence(cast("list[Any]", data), cast("type[Any]", origin), args)
+    if isinstance(data, dict) and origin is dict and len(args) == 2:
+        given = cast("dict[str, Any]", data)
+        values = {key: _by_any_rules(value, args[1]) for key, value in given.items()}
+        return values if args[0] is str and not any(value is _NO for value in values.values()) else _NO
+    if isinstance(data, dict) and isinstance(expression, type) and dataclasses.is_dataclass(expression):
+        return _dataclass(cast("dict[str, Any]", data), expression)
+    return _NO
+
+
+def _sequence(data: list[Any], origin: type[Any], args: tuple[Any, ...]) -> Any:
+    if origin is not tuple or (len(args) == 2 and args[1] is Ellipsis):
+        args = (args[0],) * len(data)
+    if len(args) != len(data):
+        return _NO
+    items = [_by_any_rules(item, arg) for item, arg in zip(data, args, strict=True)]
+    try:
+        return _NO if any(item is _NO for item in items) else cast("Any", origin(items))
+    except TypeError:  # an item of a set that cannot be hashed
+        return _NO
+
+
+def _dataclass(data: dict[str, Any], cls: type[Any]) -> Any:
+    """As MAF's `_coerce_dict_to_dataclass`, with all rules for the fields."""
+    try:
+        annotations = typing.get_type_hints(cls)
+    except Exception:
+        return _NO
+    known = {field.name: annotations.get(field.name, Any) for field in dataclasses.fields(cls) if field.init}
+    if not data.keys() <= known.keys():
+        return _NO
+    fields = {name: _by_any_rules(value, known[name]) for name, value in data.items()}
+    try:
+        return _NO if any(value is _NO for value in fields.values()) else cls(**fields)
+    except Exception:  # of what users' classes do
+        return _NO
+
+
 def _fits(value: Any, expression: Any) -> bool:
     try:
         return maf.is_instance_of(value, expression) and not _bool_for_int(value, expression)
@@ -99,24 +210,44 @@ def _fits(value: Any, expression: Any) -> bool:
 
 
 def _bool_for_int(data: Any, expression: Any) -> bool:
-    """Whether a boolean stands where only an int may: in Python it is one, in JSON it is not."""
+    """Whether data that fits does so by a boolean where only an int may stand: in Python it is one, in JSON not."""
     origin, args = get_origin(expression), get_args(expression)
-    members: tuple[Any, ...] = args if origin is Union or origin is types.UnionType else (expression,)
-    if type(data) is bool:
-        return int in members and not any(member is bool or member in _UNCHECKED for member in members)
-    if isinstance(data, list) and len(members) == 1 and origin in (list, set, frozenset, tuple) and args:
+    if origin is Union or origin is types.UnionType:
+        return not any(_fits(data, member) for member in args)
+    if isinstance(data, bool):
+        return expression is int
+    if isinstance(data, list) and origin in (list, set) and args:
         return any(_bool_for_int(item, args[0]) for item in cast("list[Any]", data))
     if isinstance(data, dict) and origin is dict and len(args) == 2:
         return any(_bool_for_int(item, args[1]) for item in cast("dict[str, Any]", data).values())
     return False
 
 
-def _validate(data: Any, expression: Any) -> tuple[bool, Any]:
+# --- words --------------------------------------------------------------------------------------------------
+
+
+def _check_computer_call(value: Any, request: WorkflowEvent[Any]) -> None:
+    """As MAF does when it takes responses: a computer's result is that of the call, with its safety checks."""
+    if not isinstance(request.data, Content) or request.data.type != "computer_tool_call":
+        return
     try:
-        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(expression)
-        return True, adapter.validate_json(json.dumps(data), strict=True)
-    except Exception:  # of building a schema, of validation, and of validators that users wrote
-        return False, None
+        maf.validate_computer_tool_result(request.data, value)
+    except Exception as error:  # MAF's own, or of a response of another type
+        raise CoercionError(encodable(f"the response to request {request.request_id} is refused: {error}")) from error
+
+
+def _expected(request: WorkflowEvent[Any]) -> str:
+    expected = _cut(expression_text(request.response_type), _SHOWN_DATA)
+    return f"true or false, or {expected}" if asks_for_approval(request) else expected
+
+
+def _response_schema(request: WorkflowEvent[Any]) -> str:
+    schema = response_schema(request)
+    if schema is None:
+        return ""
+    text = json.dumps(schema)
+    shown = text if len(text) <= _SHOWN_SCHEMA else "see the query 'pending_requests'"
+    return f" Its JSON schema: {shown}"
 
 
 def _faults(data: Any, expressions: Sequence[Any]) -> str:
@@ -124,38 +255,35 @@ def _faults(data: Any, expressions: Sequence[Any]) -> str:
     if len(expressions) != 1 or not isinstance(data, dict):
         return ""
     try:
-        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(expressions[0])
-        adapter.validate_json(json.dumps(data), strict=True)
+        _adapter(expressions[0]).validate_json(json.dumps([data]), strict=True)
     except pydantic.ValidationError as error:
-        faults = [f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in error.errors()]
-        return "; ".join(faults[:_SHOWN_FAULTS])
+        errors = error.errors(include_url=False, include_context=False, include_input=False)[:_SHOWN_FAULTS]
+        faults = [f"{'.'.join(map(str, one['loc'][1:])) or 'it'}: {one['msg']}" for one in errors]
+        return "; ".join(_cut(fault, _SHOWN_FAULT) for fault in faults)
     except Exception:  # of building a schema
         return ""
     return ""
 
 
 def _describe(data: Any) -> str:
-    text = _cut(json.dumps(data, ensure_ascii=False, default=repr))
+    text = _cut(json.dumps(data, ensure_ascii=False, default=repr), _SHOWN_DATA)
     if isinstance(data, Mapping):
         return f"the JSON object {text}"
     return f"the JSON value {text}"
 
 
 def _accepted(expressions: Sequence[Any]) -> str:
-    return ", ".join(f"{expression_text(expression)}{_schema(expression)}" for expression in expressions)
+    return ", ".join(f"{expression_text(expression)}{_input_schema(expression)}" for expression in expressions)
 
 
-def _schema(expression: Any) -> str:
+def _input_schema(expression: Any) -> str:
     """Return the JSON schema of a type in parentheses, when there is one worth reading."""
     if isinstance(expression, type) and expression.__module__ == "builtins":
         return ""
-    try:
-        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(expression)
-        schema = json.dumps(adapter.json_schema())
-    except Exception:  # types of MAF and others have none
-        return ""
-    return f" (JSON schema: {schema})" if len(schema) <= _SHORT else ""
+    schema = json_schema(expression)
+    text = "" if schema is None else json.dumps(schema)
+    return f" (JSON schema: {text})" if 0 < len(text) <= _SHOWN_INPUT_SCHEMA else ""
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}..."

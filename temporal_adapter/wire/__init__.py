@@ -8,6 +8,8 @@ A shape is read for ever. A change that an older release could not read raises `
 refuses a newer version than its own with an error that says so.
 """
 
+from .audit import RESPONSES_KEY, cancelled_in, response_metadata
+from .cancelling import parse_cancel_requests
 from .live import LiveBatch
 from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
 from .options import NO_TOOLS, check_run_arguments, parse_options, parse_session_input, without_gifts
@@ -26,6 +28,7 @@ from .seen import (
     RunResult,
     RunStatus,
     Turn,
+    TurnProgress,
 )
 from .shapes import (
     Base,
@@ -57,6 +60,8 @@ from .shapes import (
     Raised,
     RecordedResponse,
     Request,
+    ResolvedKwargs,
+    ResolveKwargs,
     RespondInput,
     RespondResult,
     Response,
@@ -83,6 +88,7 @@ from .shapes import (
 __all__ = [
     "ABSENT",
     "NO_TOOLS",
+    "RESPONSES_KEY",
     "SCHEMA_VERSION",
     "Base",
     "Call",
@@ -124,6 +130,8 @@ __all__ = [
     "ReadableResponded",
     "RecordedResponse",
     "Request",
+    "ResolveKwargs",
+    "ResolvedKwargs",
     "RespondInput",
     "RespondResult",
     "Responded",
@@ -147,10 +155,12 @@ __all__ = [
     "Stow",
     "TakeTurn",
     "Turn",
+    "TurnProgress",
     "TurnTaken",
     "Value",
     "Verb",
     "WireError",
+    "cancelled_in",
     "check_depth",
     "check_run_arguments",
     "digest",
@@ -158,12 +168,14 @@ __all__ = [
     "encodable",
     "fingerprint",
     "load",
+    "parse_cancel_requests",
     "parse_options",
     "parse_responses",
     "parse_session_input",
     "patch_between",
     "patched",
     "replace",
+    "response_metadata",
     "to_bytes",
     "without_gifts",
 ]

@@ -1,7 +1,7 @@
 """Names of Temporal activity types: a stable grammar that a person recognises in the Temporal UI.
 
     activity-type  = workflow "/" executor-path      an executor's deliveries
-                   | workflow ":" service            seed, respond, commit, turn, notify
+                   | workflow ":" service            seed, respond, commit, turn, kwargs, notify
     executor-path  = executor *( "/" executor )      from the outermost workflow inwards
     workflow, executor = the MAF name or id, with "%", "/" and ":" percent-encoded
 
@@ -64,7 +64,7 @@ STREAM_POLL = "__temporal_workflow_stream_poll"
 STREAM_OFFSET = "__temporal_workflow_stream_offset"
 """Names of the signal and queries of `temporalio.contrib.workflow_streams`: its protocol, without public constants."""
 
-Service = Literal["seed", "respond", "commit", "turn", "notify"]
+Service = Literal["seed", "respond", "commit", "turn", "kwargs", "notify"]
 
 _ESCAPES = str.maketrans({"%": "%25", "/": "%2F", ":": "%3A"})
 

@@ -12,6 +12,8 @@ MAX_DEPTH = 150
 
 _MOST_RESPONSES = 1000  # at once
 _LONGEST_ID = 1000  # characters
+LONGEST_RESPONDER, LONGEST_COMMENT = 1000, 10_000
+"""Characters: both are kept for the life of the run, and are in the metadata of a checkpoint."""
 
 _EXPECTED = 'expected {"request_id": "...", "response": ...}, or a list of such objects'
 
@@ -40,8 +42,18 @@ def parse_responses(data: Any = None, *more: Any) -> list[Response]:
             raise WireError(f"{error}; {_EXPECTED}.") from error
         if len(response.request_id) > _LONGEST_ID:
             raise WireError(f"A request_id has {len(response.request_id)} characters: {_excerpt(response.request_id)}")
+        _check_length(response, "responder", response.responder, LONGEST_RESPONDER)
+        _check_length(response, "comment", response.comment, LONGEST_COMMENT)
         responses.append(response)
     return responses
+
+
+def _check_length(response: Response, name: str, text: str | None, most: int) -> None:
+    if text is not None and len(text) > most:
+        raise WireError(
+            f"The {name} of the response to request {response.request_id!r} has {len(text)} characters; "
+            f"send at most {most}."
+        )
 
 
 def check_depth(data: Any) -> None:

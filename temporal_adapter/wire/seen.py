@@ -81,6 +81,14 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     state: str  # MAF's WorkflowRunState
 
 
+class TurnProgress(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Answer of a session's query `turn`, about the turn that an update `run` of a given id began."""
+
+    first: int  # offset of its first event
+    live: int  # offset in the live batches where it began
+    next: int | None = None  # offset after its last event; None: it is not over
+
+
 class FailedExecutor(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """An executor whose last attempt failed, and that waits for an operator."""
 

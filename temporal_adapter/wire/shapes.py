@@ -54,7 +54,7 @@ class Request(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     asked_at: str | None = None  # by Temporal's clock; absent: of an earlier release, or asked in-process
     response_schema: Value | None = None  # JSON schema of the response type; absent: it has none
     deadline: Deadline | None = None
-    cancelled_together: bool = False  # when one such request of an executor is cancelled, all of them are
+    cancelled_together: bool = False  # when it is cancelled, so is all that its executor has asked
 
 
 class Message(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -294,6 +294,7 @@ class SeedInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     header: CheckpointHeader | None = None  # of the checkpoint to write: entry or fork
     further: bool = False  # of a session: its executors have been at work before
     snapshot: Snapshot | None = None  # of a session at rest, for the entry checkpoint of a further input
+    at: str | None = None  # no later than now by Temporal's clock; a local activity knows its worker's only
 
 
 class RestoredLevel(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -305,11 +306,12 @@ class RestoredLevel(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class RecordedResponse(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """A response that the run which is replayed was given."""
+    """A response that the run which is replayed was given, or a request of it that was cancelled."""
 
-    checkpoint_id: str  # the response-entry checkpoint that has it in flight
+    checkpoint_id: str  # the response-entry checkpoint that has it in flight, or that followed the cancellation
     iteration: int  # after which superstep it was
-    routed: RoutedMessage  # with the request it answered then
+    routed: RoutedMessage | None = None  # with the request it answered then
+    cancelled: Request | None = None  # or: the request that was cancelled
 
 
 class Restored(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -456,6 +458,7 @@ class RespondResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     at: str
     commit: CommitOutcome | None = None  # of the response-entry checkpoint
     stamped: bool = False  # that checkpoint has `at` as its timestamp, and not what its header had
+    audited: bool = False  # and its metadata says who answered
 
 
 class Stow(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -496,6 +499,18 @@ class TakeTurn(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class TurnTaken(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    at: str
+
+
+class ResolveKwargs(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """Run kwargs that come with responses, to turn into the shared state that MAF makes of them."""
+
+    graph: str
+    options: StartOptions
+
+
+class ResolvedKwargs(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    state: dict[str, Value]
     at: str
 
 

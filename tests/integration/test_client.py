@@ -63,7 +63,7 @@ async def test_events_are_followed_live_and_end_with_the_run(client: Client, tas
                 if event.type == "superstep_started" and event.iteration == 2:
                     script.release("two")  # so the second step is seen to start before it ends
 
-        await asyncio.wait_for(follow(), 30)
+        await asyncio.wait_for(follow(), 90)
 
     assert seen[-1].state is WorkflowRunState.IDLE
     assert [event.iteration for event in seen if event.type == "superstep_completed"][:2] == [1, 2]

@@ -127,7 +127,7 @@ async def test_a_worker_whose_store_cannot_be_written_does_not_start(
 
     worker = Worker(with_plugin(client, plugin), task_queue=task_queue)
     with pytest.raises(StoreError, match=re.escape(str(folder)) + " cannot be used: .*Give a directory"):
-        await asyncio.wait_for(worker.run(), 30)
+        await asyncio.wait_for(worker.run(), 90)
 
 
 async def test_a_block_of_a_worker_whose_store_cannot_be_written_ends(client: Client, task_queue: str) -> None:
@@ -140,7 +140,7 @@ async def test_a_block_of_a_worker_whose_store_cannot_be_written_ends(client: Cl
             await asyncio.Event().wait()
 
     with pytest.raises(StoreError, match="cannot be used"):
-        await asyncio.wait_for(asyncio.create_task(block()), 30)
+        await asyncio.wait_for(asyncio.create_task(block()), 90)
 
 
 def _builder() -> Any:

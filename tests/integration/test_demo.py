@@ -190,7 +190,7 @@ async def test_killed_it_takes_its_processes_with_it() -> None:
         process.wait()
 
     for trace in traces(seen):
-        await asyncio.wait_for(commands.until_none_with(trace), timeout=30)
+        await asyncio.wait_for(commands.until_none_with(trace), timeout=90)
 
 
 async def test_a_worker_that_ends_while_it_is_needed_is_an_error(
@@ -269,7 +269,7 @@ async def test_ctrl_c_or_ctrl_d_at_the_question_ends_the_demo_and_its_processes(
     assert "Traceback" not in shown
     assert re.search("Stopped; run expense-approval-demo-[0-9a-f]+ still waited for its answer", shown)
     for trace in traces(shown):  # a second Ctrl-C ends the demo at once, and then the kernel ends the others
-        await asyncio.wait_for(commands.until_none_with(trace), timeout=30)
+        await asyncio.wait_for(commands.until_none_with(trace), timeout=90)
 
 
 async def test_stopped_at_the_question_on_a_server_that_stays_it_tells_how_to_end_the_run(client: Client) -> None:

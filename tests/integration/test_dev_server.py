@@ -122,7 +122,7 @@ async def test_on_linux_it_dies_with_a_process_that_is_killed() -> None:
     if sys.platform != "linux":
         os.kill(pid, signal.SIGKILL)
 
-    await asyncio.wait_for(_ended(pid), timeout=30)
+    await asyncio.wait_for(_ended(pid), timeout=90)
 
 
 async def _ended(pid: int) -> None:

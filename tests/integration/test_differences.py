@@ -486,6 +486,7 @@ async def test_a_session_that_refuses_responses_is_as_it_was(client: Client, tas
     answered = await workflow.run(responses={request.request_id: True}, client_kwargs={"a": 1})
     assert answered.get_outputs() == [(1, True)]
     pause = (await storage.list_checkpoint_ids(workflow_name="tally"))[-1]
+    await workflow.run(checkpoint_id=pause, checkpoint_storage=storage, client_kwargs={"lost": 1})
     with pytest.raises(ValueError, match="type mismatch"):
         await workflow.run(checkpoint_id=pause, responses={request.request_id: "?"}, checkpoint_storage=storage)
     assert (await workflow.run(1)).get_final_state() is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS  # it was restored
@@ -497,9 +498,9 @@ async def test_a_session_that_refuses_responses_is_as_it_was(client: Client, tas
         yes: dict[str, Any] = {request.request_id: True}
         with pytest.raises(SessionRefused, match="no responses"):
             await session.run(responses={})
-        with pytest.raises(SessionRefused, match="come with a message"):
-            await session.run(responses=yes, client_kwargs={"a": 1})
-        assert (await session.run(responses=yes)).get_outputs() == [(1, True)]
+        with pytest.raises(SessionRefused, match="come with a message or responses"):
+            await session.run(checkpoint_id=head, client_kwargs={"a": 1})
+        assert (await session.run(responses=yes, client_kwargs={"a": 1})).get_outputs() == [(1, True)]
         with pytest.raises(InputRefused, match="must be bool"):
             await session.run(checkpoint_id=head, responses={request.request_id: "?"})
         assert (await session.run(1)).get_final_state() is WorkflowRunState.IDLE
@@ -579,6 +580,27 @@ async def test_a_wrong_response_is_refused(client: Client, task_queue: str) -> N
         await run.handle.terminate("seen enough")
 
     assert "was refused" in events[-1].data
+
+
+async def test_the_checkpoint_of_a_response_says_who_answered(client: Client, task_queue: str) -> None:
+    store = BlobStore("memory://")
+    async with serving(client, task_queue, asking(Script()), store=store) as durable:
+        run = await durable.start(1)
+        [request] = await pending(run)
+        accepted = await run.respond(request.request_id, True, responder="ada", comment="as agreed")
+        await run.result()
+
+    checkpoint = await BlobCheckpointStorage(store, workflow=asking(Script())()).load(str(accepted.checkpoint_id))
+    [entry] = checkpoint.metadata["responses"]
+    assert entry.pop("at") == checkpoint.timestamp
+    assert entry == {
+        "request_id": request.request_id,
+        "executor_id": "ask",
+        "outcome": "accepted",
+        "source": "person",
+        "responder": "ada",
+        "comment": "as agreed",
+    }
 
 
 async def test_the_builders_checkpoint_storage_is_not_used(client: Client, task_queue: str) -> None:

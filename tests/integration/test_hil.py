@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -296,6 +297,8 @@ async def test_a_request_tells_what_is_asked_in_plain_json(client: Client, task_
         [request] = await pending(run)
 
         [plain] = await run.handle.query("pending_requests")
+        asked_at = datetime.fromisoformat(plain.pop("asked_at"))
+        started_at = (await run.handle.describe()).start_time
 
         await run.respond(request.request_id, True)
         await run.result()
@@ -306,7 +309,9 @@ async def test_a_request_tells_what_is_asked_in_plain_json(client: Client, task_
         "request_type": "tests.support.graphs:Question",
         "response_type": "bool",
         "data": {"text": "ask 7", "amount": 0.5},
+        "response_schema": {"type": "boolean"},
     }
+    assert timedelta() < asked_at - started_at < timedelta(minutes=2)
 
 
 def _another_graph() -> Workflow:

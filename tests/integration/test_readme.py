@@ -59,7 +59,7 @@ async def worker(reader: Reader) -> AsyncIterator[None]:
     process = await reader.start(BLOCKS["worker"])
     yield
     process.terminate()
-    await asyncio.wait_for(process.communicate(), 30)
+    await asyncio.wait_for(process.communicate(), 90)
     assert process.returncode == 0
 
 
@@ -104,7 +104,7 @@ async def test_a_worker_of_ones_own_needs_only_the_plugin(reader: Reader, client
     await client.start_workflow("greeting", "Eve", id="greet-eve", task_queue="greetings")
     await _until_asked(client, "greet-eve")
     process.terminate()
-    await asyncio.wait_for(process.communicate(), 30)
+    await asyncio.wait_for(process.communicate(), 90)
     assert process.returncode == 0
 
 

@@ -57,6 +57,10 @@ class Account(Executor):
         await held(Path(self.directory), "executor")
         await self._take(int(amount) if yes else 0, ctx)
 
+    async def _cancel_pending_request(self, request_id: str, ctx: WorkflowContext[None, int]) -> None:
+        await held(Path(self.directory), "executor")
+        await self._take(0, ctx)
+
     async def _take(self, amount: int, ctx: WorkflowContext[None, int]) -> None:
         self.total += amount
         ctx.set_state("total", self.total)

@@ -39,7 +39,7 @@ async def serving(
         yield DurableWorkflow(attached, factory().name, task_queue=task_queue, checkpoint_store=store)
 
 
-async def until(met: Callable[[], Awaitable[Any]], *, seconds: float = 30.0) -> Any:
+async def until(met: Callable[[], Awaitable[Any]], *, seconds: float = 90.0) -> Any:
     """Await until a condition is met; return what it answered.
 
     Raises:
@@ -69,7 +69,10 @@ async def failure_of(run: Any) -> ApplicationError:
 
 
 async def pending(run: DurableRun, count: int = 1) -> list[Any]:
-    """Await until the run is parked on at least so many requests, all its checkpoints mirrored; return the requests."""
+    """Await until the run is parked on at least so many requests, all its checkpoints mirrored; return the requests.
+
+    By executor: which of two that ask in one superstep is first is an accident of scheduling.
+    """
 
     async def parked() -> bool:
         status = await run.status()
@@ -80,4 +83,4 @@ async def pending(run: DurableRun, count: int = 1) -> list[Any]:
         )
 
     await until(parked)
-    return await run.pending_requests()
+    return sorted(await run.pending_requests(), key=lambda one: one.source_executor_id or "")

@@ -46,7 +46,7 @@ class Script:
 
     async def entered(self, step: str) -> None:
         """Await until a step was entered."""
-        await asyncio.wait_for(self._event(step).wait(), 30)
+        await asyncio.wait_for(self._event(step).wait(), 90)
 
     async def enter(self, step: str) -> int:
         """Called by a step: count, wait while held; return which call this is, from 1."""

@@ -21,10 +21,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire", "maf", "converter", "process", "connection", "idempotency"),
     ("store", "engine", "failures", "values", "activity_errors", "stream_log", "initial_input"),
     ("attributes", "routing", "payload", "definitions", "nesting", "pristine", "answers"),
-    ("pool", "maf_checkpoint", "loading", "execution"),
+    ("pool", "maf_checkpoint", "loading", "execution", "deadlines"),
     ("workflow", "host", "checkpoints"),
     ("client", "plugin", "recovery", "retention"),
-    ("testing", "cli"),
+    ("testing", "cli", "drop_in"),
     ("__init__",),
 )
 LAYER_OF = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -170,7 +170,7 @@ def test_only_maf_imports_private_names_of_maf(module: str) -> None:
 @pytest.mark.parametrize("module", [one for one in MODULES if unit(one) == "engine"])
 def test_engine_uses_nothing_that_could_differ_between_replays(module: str) -> None:
     outside = {top(one) for one in imports(module)} - {PACKAGE}
-    assert outside <= {"__future__", "bisect", "collections", "dataclasses", "enum", "typing"}
+    assert outside <= {"__future__", "bisect", "collections", "dataclasses", "datetime", "enum", "heapq", "typing"}
 
 
 def test_no_import_leads_back_to_where_it_came_from() -> None:

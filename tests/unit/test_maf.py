@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from agent_framework import (
+    Content,
     Executor,
     FanInEdgeGroup,
     InProcRunnerContext,
@@ -19,7 +20,9 @@ from agent_framework import (
     WorkflowExecutor,
     WorkflowMessage,
     handler,
+    response_handler,
 )
+from agent_framework.exceptions import AgentInvalidResponseException
 
 from temporal_adapter import maf
 
@@ -162,11 +165,13 @@ async def test_a_workflow_runs_its_supersteps_by_its_runner_on_that_runners_cont
     assert any("client_kwargs" in one for one in state.values())
 
 
-def test_responses_are_coerced_by_value_type_and_request_id() -> None:
-    assert len(parameters(maf.coerce_request_info_response)) == 3
-    assert maf.coerce_request_info_response(True, bool, "request-1") is True
-    with pytest.raises((TypeError, ValueError), match="request-1"):
-        maf.coerce_request_info_response("not a number", int, "request-1")
+def test_the_result_of_a_computer_call_must_be_that_of_the_call() -> None:
+    call = Content("computer_tool_call", id="one", call_id="call-1")
+
+    assert len(parameters(maf.validate_computer_tool_result)) == 2
+    assert maf.validate_computer_tool_result(call, Content("computer_tool_result", call_id="call-1")) is None
+    with pytest.raises(AgentInvalidResponseException, match="must match its pending computer call"):
+        maf.validate_computer_tool_result(call, Content("computer_tool_result", call_id="call-2"))
 
 
 def test_types_are_compared_and_coerced_at_run_time() -> None:
@@ -179,6 +184,64 @@ def test_types_are_compared_and_coerced_at_run_time() -> None:
 
 def test_registered_checkpoint_types_are_a_set_of_names() -> None:
     assert isinstance(maf.REGISTERED_CHECKPOINT_TYPE_KEYS, set)
+
+
+async def test_an_executor_is_told_of_a_cancelled_request_in_the_context_that_maf_gives_it() -> None:
+    seen: list[tuple[str, list[str], Any]] = []
+
+    class Releases(Collect):
+        @handler
+        async def ask(self, value: int, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info("May I?", bool, request_id="request-1")
+
+        async def _cancel_pending_request(self, request_id: str, ctx: WorkflowContext[Any, Any]) -> None:
+            seen.append((request_id, ctx.source_executor_ids, ctx.get_state("key")))
+            ctx.set_state("told", request_id)
+
+    workflow = WorkflowBuilder(start_executor=Releases(id="asks")).build()
+    await workflow.run(1)
+    maf.runner_of(workflow).state.set("key", "value")
+    await workflow.cancel_pending_requests(["request-1"])
+    by_maf = seen.pop()
+
+    state = maf.State()
+    state.set("key", "value")
+    executor = Releases(id="asks")
+    await maf.tell_of_cancelled_request(executor, "request-1", state, InProcRunnerContext())
+
+    assert seen == [by_maf] == [("request-1", ["internal:asks"], "value")]
+    assert state.get("told") == "request-1"
+
+
+async def test_a_workflow_takes_cancelled_requests_from_its_runners_context_before_it_runs_supersteps() -> None:
+    class Asks(Executor):
+        @handler
+        async def ask(self, value: int, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info("May I?", bool, request_id="request-1")
+
+        @response_handler
+        async def answered(self, question: str, yes: bool, ctx: WorkflowContext[str]) -> None: ...
+
+    workflow = WorkflowBuilder(start_executor=Asks(id="asks")).build()
+    await workflow.run(1)
+    runner = maf.runner_of(workflow)
+    seen: list[Any] = []
+
+    async def cancel_request_info_events(request_ids: set[str]) -> dict[str, Any]:
+        seen.append(request_ids)
+        return {}
+
+    async def run_until_convergence() -> Any:
+        seen.append("superstep")
+        for event in ():
+            yield event
+
+    vars(runner.context)["cancel_request_info_events"] = cancel_request_info_events
+    vars(runner)["run_until_convergence"] = run_until_convergence
+    await workflow.cancel_pending_requests(["request-1"], client_kwargs={"key": 1})
+
+    assert seen == [{"request-1"}, "superstep"]
+    assert any("client_kwargs" in one for one in runner.state.export_state().values())
 
 
 async def test_a_run_is_unstreamed_for_executors_though_its_events_are_streamed() -> None:

@@ -47,6 +47,8 @@ def of(annotation: Any, depth: int = 0) -> st.SearchStrategy[Any]:
             return st.booleans()
         case msgspec.inspect.IntType():
             return st.integers(-(2**53), 2**53)
+        case msgspec.inspect.FloatType():
+            return st.floats(allow_nan=False, allow_infinity=False)
         case msgspec.inspect.StrType():
             return st.text(max_size=8)
         case msgspec.inspect.LiteralType(values=values):

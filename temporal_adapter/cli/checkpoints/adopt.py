@@ -12,10 +12,10 @@ import typer
 from temporalio.client import Client
 
 from temporal_adapter.cli import output
+from temporal_adapter.cli.connected import connected
 from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import CliError, ExitCode, tell
 
-from .connected import connected
 from .group import group
 from .opened import Opened, opened
 

@@ -9,6 +9,7 @@ from agent_framework import WorkflowEvent
 from rich.text import Text
 
 from temporal_adapter.cli import output
+from temporal_adapter.cli.events import event_line
 from temporal_adapter.values import EncodeError, to_plain_json
 
 
@@ -39,7 +40,7 @@ class Watched:
         request_id = shown.get("request_id")
         if request_id is not None and request_id not in answered:
             self._pending[request_id] = shown
-        self._print(Text.assemble(output.name(event.type, "bold"), *_words(shown)))
+        self._print(event_line(shown))
 
     def fail(self, error: Exception) -> None:
         """Note what the run ended with."""
@@ -91,14 +92,6 @@ def _event_json(event: WorkflowEvent[Any]) -> dict[str, Any]:
         shown["data"] = None  # the same once more
         shown["error"] = f"{event.details.error_type}: {event.details.message}"
     return shown
-
-
-def _words(shown: dict[str, Any]) -> list[Text]:
-    words = [
-        shown[key] for key in ("iteration", "state", "executor_id", "request_id", "error") if shown.get(key) is not None
-    ]
-    texts = [output.name(f" {word}") for word in words]
-    return texts if shown["data"] is None else [*texts, Text(f" {output.value(shown['data'])}")]
 
 
 def _plain(data: Any) -> Any:

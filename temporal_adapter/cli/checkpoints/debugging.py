@@ -150,7 +150,7 @@ def _responses(given: Sequence[str], checkpoint: WorkflowCheckpoint) -> dict[str
     responses: dict[str, Any] = {}
     for request_id, answer in given_responses(given, pending, checkpoint.checkpoint_id).items():
         try:
-            responses[request_id] = coerce_response(answer, pending[request_id].response_type, request_id)
+            responses[request_id] = coerce_response(answer, pending[request_id])
         except CoercionError as error:
             raise CliError(ExitCode.USAGE, f"--respond: {error}") from error
     return responses

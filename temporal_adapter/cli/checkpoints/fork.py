@@ -8,12 +8,12 @@ from typing import Annotated, Any, cast
 import typer
 
 from temporal_adapter import wire
+from temporal_adapter.cli.connected import connected
 from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import CliError, ExitCode, tell
 from temporal_adapter.store import StoreError
 from temporal_adapter.wire.tags import TAG, type_text
 
-from .connected import connected
 from .given import given_responses, given_state
 from .group import group
 from .opened import Opened, opened

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from temporal_adapter.cli.given import parsed_json
 from temporal_adapter.cli.running import CliError, ExitCode
 
 
@@ -53,14 +53,5 @@ def _named(text: str, names: Collection[str]) -> str | None:
 
 
 def _json(option: str, text: str, name: str) -> Any:
-    try:
-        return json.loads(text[len(name) + 1 :], parse_constant=_refused)
-    except (ValueError, RecursionError) as error:
-        raise CliError(
-            ExitCode.USAGE,
-            f'{option}: {text!r} has no JSON after the "=" ({error}). A text wants quotes: \'"yes"\'.',
-        ) from error
-
-
-def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
+    problem = f'{option}: {text!r} has no JSON after the "="'
+    return parsed_json(text[len(name) + 1 :], problem, hint=" A text wants quotes: '\"yes\"'.")

@@ -6,16 +6,14 @@ Only reading. A store that is not there is an error here: opening must not creat
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-from temporalio.converter import PayloadCodec
-
 from temporal_adapter import wire
+from temporal_adapter.cli.codec import payload_codec
 from temporal_adapter.cli.options import StoreOptions
 from temporal_adapter.cli.running import CliError, ExitCode, tell
 from temporal_adapter.connection import configured_namespace
@@ -116,15 +114,6 @@ def opened(options: StoreOptions, *, make: bool = False) -> Opened:
     return Opened(blobs, namespace, CheckpointStore(blobs, namespace), ValueStore(blobs, namespace))
 
 
-def payload_codec(options: StoreOptions) -> PayloadCodec | None:
-    """Return the payload codec that options name, the same one each time.
-
-    Raises:
-        CliError: There is no such codec.
-    """
-    return None if options.payload_codec is None else _codec(options.payload_codec)
-
-
 def _check_is_there(url: str, *, make: bool) -> None:
     parts = urlsplit(url)
     if parts.scheme == "memory":
@@ -135,13 +124,3 @@ def _check_is_there(url: str, *, make: bool) -> None:
             tell(f"There is no directory {url}: it is made.")
             return
         raise CliError(ExitCode.UNREACHABLE, f"there is no checkpoint store at {url}: no such directory. {_FIX}")
-
-
-@functools.cache
-def _codec(name: str) -> PayloadCodec:
-    from temporal_adapter.loading import ObjectNotFound, find_payload_codec
-
-    try:
-        return find_payload_codec(name)
-    except ObjectNotFound as error:
-        raise CliError(ExitCode.USAGE, f"--payload-codec: {error}") from error

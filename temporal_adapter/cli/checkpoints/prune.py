@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from temporal_adapter.cli import output
+from temporal_adapter.cli.connected import connected
+from temporal_adapter.cli.given import given_age
 from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import CliError, ExitCode, tell
 
-from .connected import connected
 from .group import group
 from .opened import Opened, opened
 
 if TYPE_CHECKING:
     from temporal_adapter.retention import Pruned, PrunedWorkflow, Swept
-
-_AGE = re.compile(
-    r"(?:(?P<weeks>\d+)w)?(?:(?P<days>\d+)d)?(?:(?P<hours>\d+)h)?(?:(?P<minutes>\d+)m)?(?:(?P<seconds>\d+)s)?"
-)
 
 
 @command(group, "prune")
@@ -58,7 +53,7 @@ async def prune_checkpoints(
     """
     if older_than is None and keep_last is None:
         raise CliError(ExitCode.USAGE, "give --older-than, --keep-last, or both.")
-    age = None if older_than is None else _age(older_than)
+    age = None if older_than is None else given_age(older_than, "--older-than")
     store = opened(options)
     client = await connected(options)
     from temporal_adapter.retention import CLOSED, STATES, HistoryUnreadable, prune
@@ -85,17 +80,6 @@ async def prune_checkpoints(
     for damage in report.unreadable:
         tell(f"Warning: {damage}")
     return ExitCode.FINDING if report.unreadable else ExitCode.OK
-
-
-def _age(text: str) -> timedelta:
-    found = _AGE.fullmatch(text)
-    parts = {unit: int(number) for unit, number in found.groupdict().items() if number} if found else {}
-    try:
-        if parts:
-            return timedelta(**parts)
-    except OverflowError:
-        pass
-    raise CliError(ExitCode.USAGE, f"--older-than: {text!r} is no age. Ages are like 30d, 12h, 1d12h, 2w, 90m.")
 
 
 def _json(store: Opened, report: Pruned) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from temporal_adapter import wire
+from temporal_adapter.cli.connected import connected
 from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import CliError, ExitCode
 
-from .connected import connected
 from .group import group
 from .opened import Opened, opened
 

@@ -9,10 +9,10 @@ import typer
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_adapter.cli.connected import connected
 from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import CliError, ExitCode
 
-from .connected import connected
 from .group import group
 from .opened import opened
 from .replay import task_queue_of

@@ -8,10 +8,10 @@ import typer
 from rich.text import Text
 
 from temporal_adapter.cli import output
+from temporal_adapter.cli.connected import connected
 from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import ExitCode
 
-from .connected import connected
 from .group import group
 from .opened import opened
 

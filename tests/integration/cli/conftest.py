@@ -6,19 +6,9 @@ The runs are made once for all tests, on the session's server; then their worker
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import fcntl
 import importlib
-import json
-import os
-import pty
-import re
 import shutil
-import struct
-import subprocess
 import sys
-import termios
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +22,7 @@ from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore, wire
 from temporal_adapter.store import RECORDED_RANK, CheckpointStore
-from tests.support import commands
+from tests.support import shells
 from tests.support.running import pending, serving
 
 SHOP = Path(__file__).with_name("shop.txt").read_text()
@@ -57,56 +47,12 @@ class Store:
     lineages: dict[str, list[str]]  # the ids of the checkpoints, by workflow id
 
 
-class Shell:
+class Shell(shells.Shell):
     """A developer's shell, in a folder that has the module `shop`."""
 
     def __init__(self, folder: Path, store: Store, namespace: str) -> None:
-        self.folder = folder
+        super().__init__(folder, TEMPORAL_ADAPTER_CHECKPOINT_STORE=str(store.folder), TEMPORAL_NAMESPACE=namespace)
         self._lineages = store.lineages
-        self.env = commands.environment(
-            TEMPORAL_ADAPTER_CHECKPOINT_STORE=str(store.folder), TEMPORAL_NAMESPACE=namespace, COLUMNS="80"
-        )
-
-    def run(self, *arguments: str, typed: str = "", **env: str) -> commands.Ended:
-        """Run `temporal-adapter` with its outputs piped, and this typed at its input."""
-        done = subprocess.run(
-            [sys.executable, "-m", "temporal_adapter.cli", *arguments],
-            cwd=self.folder,
-            env={**self.env, **env},
-            input=typed,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        return commands.Ended(done.returncode, done.stdout, done.stderr)
-
-    async def serve(self, *arguments: str, typed: str = "", **env: str) -> commands.Ended:
-        """Run `temporal-adapter` likewise, while workers of this process go on."""
-        return await asyncio.to_thread(self.run, *arguments, typed=typed, **env)
-
-    def at_terminal(self, *arguments: str, width: int, typed: str = "") -> list[str]:
-        """Run `temporal-adapter` at a terminal of this width, and type; return the lines, without colours."""
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-        env = {name: one for name, one in self.env.items() if name != "COLUMNS"} | {"TERM": "xterm"}
-        command = [sys.executable, "-m", "temporal_adapter.cli", *arguments]
-        with subprocess.Popen(command, cwd=self.folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-            os.close(theirs)
-            os.write(ours, typed.encode())
-            shown = b""
-            with contextlib.suppress(OSError):  # of a terminal that its last program has left
-                while read := os.read(ours, 4096):
-                    shown += read
-            assert process.wait(30) == 0
-        os.close(ours)
-        return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines()
-
-    def json(self, *arguments: str, code: int = 0) -> Any:
-        """Run `temporal-adapter ... --json`; return the document."""
-        ended = self.run(*arguments, "--json")
-        assert ended.code == code, ended
-        return json.loads(ended.out)
 
     def checkpoints(self, workflow_id: str) -> list[dict[str, Any]]:
         """Return what `checkpoint list` says of the checkpoints of a workflow id."""

@@ -60,10 +60,7 @@ async def test_an_open_request_is_shown_with_how_to_answer_it(worked: Shell, sto
     assert asked == (
         f'Waits for a response to {store.manager_request} of manager, of type bool: {{"text": "Ship it?"}}'
     )
-    assert how == (
-        f"to answer it: temporal workflow update execute --workflow-id {task_queue} --name respond --input "
-        f'\'{{"request_id": "{store.manager_request}", "response": "..."}}\''
-    )
+    assert how == f"to answer it: temporal-adapter respond {task_queue} {store.manager_request} RESPONSE"
     assert state == "state: IDLE_WITH_PENDING_REQUESTS"
 
 

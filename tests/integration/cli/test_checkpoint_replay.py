@@ -19,7 +19,7 @@ async def test_a_run_is_repeated_and_its_outputs_are_shown(worked: Shell, client
         f"workflow id: {task_queue}",
         f"run id: {described.run_id}",
         f"replay: of checkpoint {worked.id_of('order-1', 0)}",
-        f"to follow it: temporal workflow show --workflow-id {task_queue} --follow{elsewhere}",
+        f"to follow it: temporal-adapter watch {task_queue}{elsewhere}",
         'output "shipped"',
         "state: IDLE",
     ]

@@ -30,7 +30,7 @@ class Meeting:
         self._topics.add(topic)
         if len(self._topics) == self._runs:
             self._all_there.set()
-        await asyncio.wait_for(self._all_there.wait(), 30)
+        await asyncio.wait_for(self._all_there.wait(), 90)
 
 
 def meeting_chat(meeting: Meeting) -> Callable[[], Workflow]:

@@ -321,7 +321,7 @@ async def test_a_session_goes_on_with_what_it_knew_and_a_closed_one_does_not(
     assert state_of(reports) == {open_id: "adopted", closed_id: "ended"}
     async with serving(client, task_queue, chain, store=store) as durable:
         session = durable.session(open_id)
-        assert (await asyncio.wait_for(session.run(5), 30)).get_outputs() == [("last", 16)]
+        assert (await asyncio.wait_for(session.run(5), 90)).get_outputs() == [("last", 16)]
         headers = await session.durable_run.checkpoints()
     assert headers[0].checkpoint_id == reports[0].checkpoint_id
     assert headers[1].previous_checkpoint_id == reports[0].checkpoint_id

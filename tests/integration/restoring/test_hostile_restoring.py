@@ -136,13 +136,25 @@ async def test_of_responses_in_one_call_all_are_taken_or_none(client: Client, ta
         await replays(session.durable_run)
 
 
-async def test_kwargs_come_with_messages_only(client: Client, task_queue: str) -> None:
+async def test_kwargs_do_not_come_with_a_checkpoint(client: Client, task_queue: str) -> None:
     async with serving(client, task_queue, ledger) as durable:
         session = durable.session(f"{task_queue}-session")
         [request] = (await session.run(500)).get_request_info_events()
-        with pytest.raises(SessionRefused, match="come with a message"):
-            await session.run(responses={request.request_id: True}, function_invocation_kwargs={"a": 1})
+        head = (await session.durable_run.status()).checkpoint_id
+        with pytest.raises(SessionRefused, match="come with a message or responses"):
+            await session.run(checkpoint_id=head, function_invocation_kwargs={"a": 1})
         assert (await session.run(responses={request.request_id: True})).get_outputs() == [(500, [500])]
+
+
+async def test_kwargs_that_are_refused_leave_the_request_as_it_was(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, ledger) as durable:
+        session = durable.session(f"{task_queue}-session")
+        [request] = (await session.run(500)).get_request_info_events()
+        yes: dict[str, Any] = {request.request_id: True}
+        no_mapping: Any = "no mapping"
+        with pytest.raises(InputRefused, match="must be a mapping"):
+            await session.run(responses=yes, client_kwargs=no_mapping)
+        assert (await session.run(responses=yes)).get_outputs() == [(500, [500])]
 
 
 # --- races --------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from agent_framework import (
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
+    WorkflowException,
     WorkflowRunState,
     handler,
     response_handler,
@@ -205,7 +206,7 @@ async def test_a_second_run_is_refused_while_one_is_under_way(client: Client, ta
         first = asyncio.ensure_future(session.run(1))
         await Gate.entered.wait()
 
-        with pytest.raises(RuntimeError, match="Concurrent executions are not allowed"):
+        with pytest.raises(WorkflowException, match="concurrent runs are not allowed"):
             session.run(2)
         with pytest.raises(SessionRefused, match="is running"):
             await other.run(2)

@@ -8,13 +8,13 @@ import shlex
 from temporalio.client import Client
 from temporalio.converter import DataConverter
 
-from temporal_adapter.cli.options import StoreOptions
 from temporal_adapter.connection import DEFAULT_NAMESPACE, connect
 
-from .opened import payload_codec
+from .codec import payload_codec
+from .options import ServerOptions
 
 
-async def connected(options: StoreOptions) -> Client:
+async def connected(options: ServerOptions) -> Client:
     """Return a client of the server and namespace that options name, with the payload codec they name.
 
     Raises:
@@ -25,8 +25,17 @@ async def connected(options: StoreOptions) -> Client:
     return await connect(options.profile, namespace=options.namespace, data_converter=converter)
 
 
-def temporal_command(client: Client, options: StoreOptions, *words: str) -> str:
+def our_command(client: Client, options: ServerOptions, *words: str) -> str:
+    """Return a command line of `temporal-adapter` for the same server and namespace, to be typed in a shell."""
+    return _command("temporal-adapter", client, options, words)
+
+
+def temporal_command(client: Client, options: ServerOptions, *words: str) -> str:
     """Return a command line of Temporal's own for the same server and namespace, to be typed in a shell."""
+    return _command("temporal", client, options, words)
+
+
+def _command(program: str, client: Client, options: ServerOptions, words: tuple[str, ...]) -> str:
     profile = [] if options.profile is None else ["--profile", options.profile]
     namespace = [] if client.namespace == DEFAULT_NAMESPACE else ["--namespace", client.namespace]
-    return shlex.join(["temporal", *words, *namespace, *profile])
+    return shlex.join([program, *words, *namespace, *profile])

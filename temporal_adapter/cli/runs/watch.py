@@ -1,0 +1,138 @@
+"""`watch`: follows a run to its end: a picture that moves at a terminal, a line for each event elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from temporal_adapter.cli import output
+from temporal_adapter.cli.connected import connected
+from temporal_adapter.cli.options import ServerOptions, command
+from temporal_adapter.cli.running import CliError, ExitCode
+from temporal_adapter.cli.top import top
+
+if TYPE_CHECKING:
+    from .found import Found
+    from .snapshot import Snapshot
+
+_LOOK_SECONDS = (0.25, 2.0)  # between looks: after news, and at most
+_FRAMES = 4  # a second, so that the clock goes on
+
+
+@command(top, "watch")
+async def watch(
+    options: ServerOptions,
+    workflow_id: Annotated[str, typer.Argument(metavar="WORKFLOW_ID", help="The run.")],
+    once: Annotated[bool, typer.Option("--once", help="Show where the run stands now, and do not wait.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show long values whole.")] = False,
+) -> ExitCode:
+    """Follow a run until it has ended.
+
+    At a terminal, it shows the graph with the state of each executor, supersteps, time and what the run waits for.
+    Behind a pipe, a line for each event, from the first; with --json, each line is a JSON document, the last of which
+    says how the run ended. The exit code is 1 if it did not end well. Ctrl-C ends the watching, and not the run.
+    """
+    client = await connected(options)
+    from .found import check_served, found
+
+    one = await found(client, workflow_id)
+    if once:
+        if one.is_open:
+            await check_served(one)
+        return await _once(options, one, full)
+    if options.as_json or not output.console().is_terminal:
+        await _lines(options, one, full)
+    else:
+        await _live(one, full)
+    return await _end(options, one)
+
+
+async def _once(options: ServerOptions, one: Found, full: bool) -> ExitCode:
+    from .picture import picture
+
+    shown = await _seen(one, None)
+    if options.as_json:
+        output.print_json(shown.json())
+    else:
+        output.console().print(picture(shown, full=full))
+    return ExitCode.OK if shown.unanswered is None else ExitCode.FINDING
+
+
+async def _lines(options: ServerOptions, one: Found, full: bool) -> None:
+    from temporal_adapter.cli.events import event_line
+
+    from .following import event_documents
+
+    async for shown in event_documents(one):
+        if options.as_json:
+            _print_line(shown)
+        else:
+            output.console().print(event_line(shown, full=full), soft_wrap=True)
+            sys.stdout.flush()
+
+
+async def _live(one: Found, full: bool) -> None:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+    from .picture import picture
+
+    shown = await _seen(one, None)
+
+    def drawn() -> RenderableType:  # anew for each frame: the clock goes on between looks
+        return picture(shown, full=full)
+
+    with Live(
+        get_renderable=drawn,
+        console=output.console(),
+        refresh_per_second=_FRAMES,
+        redirect_stderr=False,
+    ) as live:
+        pause = _LOOK_SECONDS[0]
+        while shown.one.is_open:
+            await asyncio.sleep(pause)
+            before, shown = shown, await _seen(one, shown)
+            changed = before.status != shown.status or before.graph != shown.graph
+            pause = _LOOK_SECONDS[0] if changed else min(2 * pause, _LOOK_SECONDS[1])
+        live.refresh()
+
+
+async def _seen(one: Found, before: Snapshot | None) -> Snapshot:
+    """Return where a run stands, as far as anybody tells."""
+    from temporal_adapter.client import NoWorker
+
+    from .found import refreshed
+    from .snapshot import Snapshot, snapshot
+
+    try:
+        return await snapshot(one, before)
+    except CliError as error:
+        if not isinstance(error.__cause__, NoWorker):
+            raise
+        one = await refreshed(one)
+        if before is None:
+            return Snapshot(one, unanswered=str(error))
+        return Snapshot(one, before.status, before.graph, before.requests, before.outputs, unanswered=str(error))
+
+
+async def _end(options: ServerOptions, one: Found) -> ExitCode:
+    """Say how a run ended."""
+    from temporal_adapter.cli.resting import how_it_ended
+
+    rest = await how_it_ended(one.run)
+    if options.as_json:
+        _print_line({"type": "ended", **rest.json()})
+    if rest.problem is not None:
+        raise CliError(ExitCode.FINDING, rest.problem)
+    if not options.as_json:
+        output.console().print(f"state: {rest.state}")
+    return ExitCode.OK
+
+
+def _print_line(document: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,78 @@
+"""What happens to requests of a run that nobody answers: reminders, and expiry."""
+
+from __future__ import annotations
+
+from temporal_adapter import wire
+from temporal_adapter.wire.names import REQUEST_EXPIRED
+
+from .deadlines import Due, expires_at
+from .decisions import Notify
+from .run import Phase, Run
+
+_OVER = (Phase.ENDING, Phase.ENDED)
+
+
+class WaitingRun(Run):
+    """A run that keeps the deadlines of its requests."""
+
+    def next_due(self) -> str | None:
+        """Return when something is to be done about a request next (ISO 8601, UTC), to be told by `TimeReached`."""
+        if self.phase in (*_OVER, Phase.SEEDING):  # of a session: what is seeded may restore other requests
+            return None
+        return self._deadlines.next_at()
+
+    def _on_time_reached(self, at: str) -> None:
+        if self.phase is Phase.SEEDING:
+            return  # it is due still when that is over
+        for due in self._deadlines.take(at):
+            if self.phase in _OVER:
+                return
+            if due.what == "remind":
+                self._remind(due)
+            else:
+                self._expire(due)
+
+    def _remind(self, due: Due) -> None:
+        request = due.request
+        number = self._deadlines.number_of(request.request_id)
+        signature = self._root.graph.signature
+        given = wire.NotifyInput(graph=signature, request=request, number=number, expires_at=expires_at(request))
+        self._decisions.append(Notify(given, due.at.isoformat(timespec="microseconds")))
+
+    def _on_notified(self, request: wire.Request, at: str) -> None:
+        if self._waits(request):
+            self._deadlines.reminded(request, at)
+
+    def _expire(self, due: Due) -> None:
+        request, deadline = due.request, due.request.deadline
+        assert deadline is not None
+        at = due.at.isoformat(timespec="microseconds")
+        if deadline.on_expiry == "default":
+            response = wire.Response(request_id=request.request_id, response=deadline.default)
+            self._responses.receive(0, (response,), source="deadline")
+            return
+        if deadline.on_expiry == "cancel":
+            self._cancel_requests(0, wire.CancelRequests(request_ids=[request.request_id]), source="deadline")
+            return
+        self._responses.audit.add(
+            wire.Responded(
+                request_id=request.request_id,
+                outcome="expired",
+                executor_id=request.source_executor_id,
+                source="deadline",
+                at=at,
+            )
+        )
+        self._fail_of_expiry(request)
+
+    def _fail_of_expiry(self, request: wire.Request) -> None:
+        message = (
+            f"Request {request.request_id!r} of executor {request.source_executor_id!r} had no response until it "
+            f"expired at {expires_at(request)}."
+        )
+        shown = message if self._root.graph.shows_error_messages else REQUEST_EXPIRED
+        details = wire.ErrorDetails(error_type=REQUEST_EXPIRED, message=shown, executor_id=request.source_executor_id)
+        if self._options.session:  # which goes on, without the request
+            self._responses.inbox.withdraw([request.request_id], "it expired.")
+            self._root.answered(request.request_id)
+        self._fail(wire.Failure(error_type=REQUEST_EXPIRED, message=message, details=details))

@@ -1,0 +1,36 @@
+"""What checkpoints say of the responses that are in flight in them: MAF's checkpoint metadata, in plain JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from .seen import Responded
+
+RESPONSES_KEY = "responses"
+
+_TOLD = ("request_id", "executor_id", "outcome", "source", "responder", "comment", "at")
+
+
+def cancelled_in(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the requests whose cancellation a checkpoint with this metadata follows."""
+    try:
+        records = msgspec.convert(metadata.get(RESPONSES_KEY, []), list[Responded])
+    except msgspec.ValidationError:  # somebody's own, of a checkpoint that was made in-process
+        return []
+    return [one.request_id for one in records if one.outcome == "cancelled"]
+
+
+def response_metadata(records: Iterable[Responded]) -> dict[str, Any]:
+    """Return the metadata of a response-entry checkpoint: who answered or cancelled what, when, with what comment.
+
+    What was answered is in the checkpoint itself.
+    """
+    return {
+        RESPONSES_KEY: [
+            {key: value for key, value in msgspec.structs.asdict(one).items() if key in _TOLD and value is not None}
+            for one in records
+        ]
+    }

@@ -1,0 +1,117 @@
+"""`temporal-adapter respond`: a response, and whether it is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from temporalio.client import Client
+
+from temporal_adapter import DurableRun
+from tests.support.graphs import ask_once, ask_twice
+from tests.support.running import pending, serving
+
+from .conftest import Desk, Serve
+
+
+@pytest.fixture
+async def run(serve: Serve, task_queue: str) -> AsyncIterator[DurableRun]:
+    """A run with two pending requests."""
+    async with serve(ask_twice) as durable:
+        run = await durable.start(1, id=task_queue)
+        await pending(run, 2)
+        yield run
+
+
+async def test_an_accepted_response_is_told_with_its_checkpoint_and_kept_with_who_gave_it(
+    desk: Desk, run: DurableRun
+) -> None:
+    left, right = [request.request_id for request in await run.open_requests()]
+    shown = await desk.type("respond", run.id, left, "true", "--responder", "Ada", "--comment", "fine")
+    document = await desk.json("respond", run.id, right, "false")
+
+    checkpoints = {one.checkpoint_id for one in await run.checkpoints() if one.kind == "response"}
+    first, second = await run.responses()
+    assert shown.out == f"accepted: {left} in checkpoint {first.checkpoint_id}\n"
+    assert document == {
+        "workflow_id": run.id,
+        "request_id": right,
+        "accepted": True,
+        "checkpoint_id": second.checkpoint_id,
+        "reason": None,
+    }
+    assert {first.checkpoint_id, second.checkpoint_id} == checkpoints
+    assert (first.responder, first.comment, first.response) == ("Ada", "fine", True)
+    assert second.responder is not None  # whoever runs the tests
+    assert len((await run.result()).get_outputs()) == 1
+
+
+async def test_a_refused_response_is_a_finding_with_the_reason(desk: Desk, run: DurableRun) -> None:
+    [left, _] = await run.open_requests()
+
+    shown = await desk.type("respond", run.id, left.request_id, '"perhaps"')
+    document = await desk.json("respond", run.id, left.request_id, "--text", "true", code=1)
+
+    assert (shown.code, shown.out) == (1, "")
+    assert shown.err.startswith(f"Error: the response to run {run.id!r} was refused: ")
+    assert "must be bool" in shown.err
+    assert shown.err.count("\n") == 1
+    assert (document["accepted"], document["checkpoint_id"]) == (False, None)
+    assert "must be bool" in document["reason"]
+    assert len(await run.open_requests()) == 2
+
+
+async def test_the_request_must_be_named_only_where_several_wait(desk: Desk, run: DurableRun) -> None:
+    left, right = [request.request_id for request in await run.open_requests()]
+
+    which = await desk.type("respond", run.id, "true")
+    await desk.type("respond", run.id, left, "true")
+    only = await desk.json("respond", run.id, "true")
+
+    assert which.code == 2
+    assert left in which.err
+    assert right in which.err
+    assert only["request_id"] == right
+
+
+async def test_the_same_response_twice_counts_once_and_another_is_refused(desk: Desk, run: DurableRun) -> None:
+    [left, _] = await run.open_requests()
+    answers = [await desk.type("respond", run.id, left.request_id, one) for one in ("true", "true", "false")]
+
+    assert [one.code for one in answers] == [0, 0, 1]
+    assert answers[0].out == answers[1].out
+    assert "already answered, with a different response" in answers[2].err
+
+
+async def test_what_cannot_be_answered_is_told(desk: Desk, run: DurableRun, task_queue: str) -> None:
+    unknown = await desk.type("respond", f"{task_queue}-none", "true")
+    no_request = await desk.type("respond", run.id, "no-such-request", "true")
+    no_json = await desk.type("respond", run.id, "yes")
+    too_much = await desk.type("respond", run.id, "a", "b", "c")
+    await run.handle.terminate()
+    over = await desk.json("respond", run.id, "true", code=1)
+
+    assert [one.code for one in (unknown, no_request, no_json, too_much)] == [4, 1, 2, 2]
+    assert "no-such-request" in no_request.err
+    assert "'yes' is not JSON" in no_json.err
+    assert over["reason"] == "the run is over: TERMINATED."
+
+
+async def test_a_response_can_be_left_while_no_worker_is_up(desk: Desk, client: Client, task_queue: str) -> None:
+    # Given a run whose workers are another's, so that the server knows of none here
+    async with serving(client, f"{task_queue}-elsewhere", ask_once) as durable:
+        elsewhere = await durable.start(1, id=task_queue)
+        [request] = await pending(elsewhere)
+        sent = await desk.json("respond", task_queue, request.request_id, "true", "--no-wait")
+        result = await elsewhere.result()
+    nobody = await client.start_workflow("ask-once", 1, id=f"{task_queue}-waits", task_queue=task_queue)
+
+    refused = await desk.type("respond", nobody.id, "some-request", "true")
+    left = await desk.type("respond", nobody.id, "some-request", "true", "--no-wait")
+    await nobody.terminate()
+
+    assert (sent["accepted"], sent["request_id"]) == (None, request.request_id)
+    assert result.get_outputs() == [("last", "ask: 1? True")]
+    assert refused.code == 3
+    assert "With --no-wait, the response is left with Temporal" in refused.err
+    assert (left.code, left.out) == (0, "sent: some-request; whether it is accepted, `watch` shows\n")

@@ -76,7 +76,7 @@ def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> G
         raise
     except (RPCError, WorkflowQueryFailedError) as error:
         if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
-            if "already completed" in error.message:
+            if "already completed" in error.message or "closing workflow" in error.message:
                 raise RunClosed(f"The run {workflow_id!r} is closed.") from error
             raise RunNotFound(
                 f"There is no run with workflow id {workflow_id!r}, or it is past its retention. "

@@ -190,7 +190,7 @@ class DurableRun:
                 # The SDK's overloads leave this one partly untyped.
                 answer = await cast("Any", self.handle).execute_update("respond", ordered_json(wire.dump(data)))
         except RunClosed as error:
-            raise ResponseRefused(str(error)) from error
+            return await self._answered_before(data, error)
         fate = answer["responses"][0]
         return Accepted(fate["request_id"], fate.get("checkpoint_id"))
 
@@ -222,6 +222,20 @@ class DurableRun:
         except RunClosed as error:
             raise CancelRefused(str(error)) from error
         return answer["cancelled"]
+
+    async def _answered_before(self, response: wire.Response, closed: RunClosed) -> Accepted:
+        """Tell whoever answers a run that has ended what they would have been told before."""
+        try:
+            records = await self._all_pages("recorded_responses", wire.Responded)
+        except (LookupError, NoWorker, WorkflowQueryFailedError):
+            records = []
+        mine = [one for one in records if one.request_id == response.request_id and one.outcome == "accepted"]
+        if not mine:
+            raise ResponseRefused(str(closed)) from closed
+        if mine[-1].fingerprint != wire.fingerprint(response.response):
+            told = f"by {mine[-1].responder or mine[-1].source} at {mine[-1].at}"
+            raise ResponseRefused(wire.answered_otherwise(response.request_id, told)) from closed
+        return Accepted(response.request_id, mine[-1].checkpoint_id)
 
     async def retry(self, *executors: str) -> list[str]:
         """Run failed executors of a run again that waits for an operator (`on_failure="wait"`).

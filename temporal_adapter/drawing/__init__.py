@@ -6,7 +6,7 @@ executors come from users: in a drawing they are text, whatever is in them.
 
 from .layout import NotDrawn
 from .mermaid import mermaid
-from .parts import unstarted
+from .parts import unstarted, words
 from .svg import svg
 
-__all__ = ["NotDrawn", "mermaid", "svg", "unstarted"]
+__all__ = ["NotDrawn", "mermaid", "svg", "unstarted", "words"]

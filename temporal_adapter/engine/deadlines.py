@@ -7,7 +7,7 @@ recorded with the requests, so a replay comes to the same ones.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
@@ -66,15 +66,17 @@ class Deadlines:
             heapq.heappop(self._due)
         return self._due[0].at.isoformat(timespec="microseconds") if self._due else None
 
-    def take(self, at: str) -> list[Due]:
-        """Return what is due at an instant or before, in order, once."""
+    def take(self, at: str) -> Iterator[Due]:
+        """Yield what is due at an instant or before, in order, once; of a request that has expired nothing more."""
         until = datetime.fromisoformat(at)
-        taken: list[Due] = []
+        expired: list[str] = []
         while self._due and self._due[0].at <= until:
             due = heapq.heappop(self._due)
-            if self._waits(due.request):
-                taken.append(due)
-        return taken
+            if due.request.request_id in expired or not self._waits(due.request):
+                continue
+            if due.what == "expire":
+                expired.append(due.request.request_id)
+            yield due
 
     def number_of(self, request_id: str) -> int:
         """Return the number of the reminder that is sent now, from 1."""

@@ -53,13 +53,20 @@ class Queued:
         return self.ticket.state
 
 
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    fingerprint: str
+    checkpoint_id: str
+    told: str  # by whom and when
+
+
 class Inbox:
     """Queued responses, the batch being judged, and the answers already given."""
 
     def __init__(self) -> None:
         self._queue: list[Queued] = []
         self.judging: list[Queued] = []
-        self._answered: dict[str, tuple[str, str]] = {}  # request id -> fingerprint of the response, its checkpoint
+        self._answered: dict[str, _Accepted] = {}  # by request id
         self._gone: dict[str, str] = {}  # request id -> why it is pending no more
         self._answers: list[Answer] = []
         self._refusals: list[tuple[Queued, Fate]] = []
@@ -107,7 +114,7 @@ class Inbox:
 
     def answered_from_record(self, request_id: str, checkpoint_id: str) -> None:
         """The response of the run that is repeated was given to the request: any other differs from it."""
-        self._answered[request_id] = ("", checkpoint_id)
+        self._answered[request_id] = _Accepted("", checkpoint_id, "by the run that this one replays")
 
     def why_not_pending(self, request_id: str, pending: Mapping[str, wire.Request]) -> str | None:
         """Return why a request waits for no response, or None."""
@@ -140,9 +147,13 @@ class Inbox:
         self.judging = list(batch.values())
         return self.judging
 
-    def accept(self, queued: Queued, checkpoint_id: str) -> None:
-        """A judgement accepted the response."""
-        self._answered[queued.response.request_id] = (wire.fingerprint(queued.response.response), checkpoint_id)
+    def accept(self, queued: Queued, checkpoint_id: str, at: str) -> None:
+        """A judgement accepted the response; `at` is when."""
+        response = queued.response
+        by = "by its deadline" if queued.source == "deadline" else f"by {response.responder or 'somebody'}"
+        self._answered[response.request_id] = _Accepted(
+            wire.fingerprint(response.response), checkpoint_id, f"{by} at {at}"
+        )
         self.settle(queued, Fate(queued.response.request_id, checkpoint_id=checkpoint_id))
 
     def settle(self, queued: Queued, fate: Fate) -> None:
@@ -171,13 +182,10 @@ class Inbox:
         return refusals
 
     def _repeat(self, response: wire.Response) -> Fate:
-        accepted, checkpoint_id = self._answered[response.request_id]
-        if accepted == wire.fingerprint(response.response):
-            return Fate(response.request_id, checkpoint_id=checkpoint_id)
-        return Fate(
-            response.request_id,
-            refused=f"request {response.request_id!r} was already answered, with a different response.",
-        )
+        accepted = self._answered[response.request_id]
+        if accepted.fingerprint == wire.fingerprint(response.response):
+            return Fate(response.request_id, checkpoint_id=accepted.checkpoint_id)
+        return Fate(response.request_id, refused=wire.answered_otherwise(response.request_id, accepted.told))
 
 
 def _unknown(request_id: str, pending: Iterable[str], answered: Iterable[str]) -> str:

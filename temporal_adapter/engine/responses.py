@@ -123,6 +123,7 @@ class Responses:
                 executor_id=_executor_of(routed),
                 source=queued.source,
                 response=routed.message.data,
+                fingerprint=wire.fingerprint(response.response),
                 responder=response.responder,
                 comment=response.comment,
                 at=at,
@@ -132,7 +133,7 @@ class Responses:
         for key, value in queued.state.items():
             self._recorder.put(("", "state", key), value)
         self._accepted.append(routed)
-        self.inbox.accept(queued, stamp.id)
+        self.inbox.accept(queued, stamp.id, at)
 
     def _note(self, record: wire.Responded) -> None:
         self._entering[record.request_id] = record

@@ -55,8 +55,8 @@ async def _restored(host: Host, data: wire.SeedInput, wanted: wire.Restore, run:
         state = await _edits(graph, writer, manifest, data)
         recorded = await _recorded(stores, graph, reader, manifest, wanted) if wanted.verb == "replay" else []
         levels = _levels(manifest)
-        own = levels[""]
-        levels[""] = wire.replace(own, requests=await _asked(own.requests, graph, reader, stores, Asking(host, data.at)))
+        requests = await _asked(levels[""].requests, graph, reader, stores, Asking(host, data.at))
+        levels[""] = wire.replace(levels[""], requests=requests)
         await stores.checkpoints.put_run(run)
         commit: wire.CommitOutcome | None = None
         if data.header is not None:

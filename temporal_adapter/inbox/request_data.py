@@ -90,7 +90,7 @@ class _Showing:
         if not isinstance(data, (dict, list)) or not data:
             return _scalar(data)
         if depth >= _DEEPEST or self._parts + len(cast("list[Any]", data)) > _MOST_PARTS:
-            return _as_json(data)
+            return Words(_cut(json.dumps(data, ensure_ascii=False, indent=2)), "json")
         if isinstance(data, list):
             items = cast("list[Any]", data)
             table = self._table(items)
@@ -114,11 +114,11 @@ class _Showing:
 
 
 def _has_parts(value: Any) -> bool:
-    return isinstance(value, (dict, list)) and bool(value)
+    return isinstance(value, (dict, list)) and value not in ({}, [])
 
 
 def _is_away(found: Mapping[str, Any]) -> bool:
-    return found.keys() == {"ref", "size"} and isinstance(found["ref"], str) and isinstance(found["size"], int)
+    return set(found) == {"ref", "size"} and isinstance(found["ref"], str) and isinstance(found["size"], int)
 
 
 def _scalar(value: Any) -> Words:
@@ -129,10 +129,6 @@ def _scalar(value: Any) -> Words:
     if isinstance(value, str):
         return Words(_cut(value), "text") if value else Words("(empty)", "nothing")
     return Words(json.dumps(value), "number")
-
-
-def _as_json(data: Any) -> Words:
-    return Words(_cut(json.dumps(data, ensure_ascii=False, indent=2)), "json")
 
 
 def _cut(text: str) -> str:

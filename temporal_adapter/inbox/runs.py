@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.common import QueryRejectCondition
@@ -17,6 +18,7 @@ from temporalio.service import RPCError
 
 from temporal_adapter import wire
 from temporal_adapter.client import (
+    Accepted,
     DurableRun,
     DurableWorkflow,
     NoWorker,
@@ -26,13 +28,19 @@ from temporal_adapter.client import (
 )
 from temporal_adapter.client.errors import explained
 from temporal_adapter.client.listing import Listing, open_requests
+from temporal_adapter.client.task_queues import pollers
 from temporal_adapter.store import BlobStore
+from temporal_adapter.values import EncodeError
 
 _MOST_REQUESTS = 500  # in a listing
 _LISTING_SECONDS = 2.0  # for which all who look are shown the same
+_PATIENCE = 60.0  # seconds that an answer has to be accepted
 
 State: TypeAlias = Literal["pending", "answered", "cancelled", "expired"]
 _SETTLED: dict[str, State] = {"accepted": "answered", "cancelled": "cancelled", "expired": "expired"}
+
+
+AnswerT = TypeVar("AnswerT")
 
 
 class Trouble(Exception):
@@ -158,7 +166,7 @@ class Runs:
         Raises:
             Trouble: It cannot be asked.
         """
-        return await _asked(of, of.run.graph())
+        return await self._asked(of, of.run.graph)
 
     async def answers(self, of: RunSeen) -> list[wire.ReadableResponded]:
         """Return the audit trail of a run, oldest first.
@@ -166,7 +174,7 @@ class Runs:
         Raises:
             Trouble: It cannot be asked.
         """
-        return await _asked(of, _answers(of.run))
+        return await self._asked(of, lambda: _answers(of.run))
 
     async def request(self, workflow_id: str, request_id: str) -> RequestSeen:
         """Return a request, whether it waits or not.
@@ -175,7 +183,7 @@ class Runs:
             Trouble: There is no such run or request, or the run cannot be asked.
         """
         of = await self.run(workflow_id)
-        pending = await _asked(of, of.run.open_requests())
+        pending = await self._asked(of, of.run.open_requests)
         answers = await self.answers(of)
         request = next((one for one in pending if one.request_id == request_id), None)
         settled = [one for one in answers if one.request_id == request_id and one.outcome in _SETTLED]
@@ -192,12 +200,15 @@ class Runs:
         of = await self.run(workflow_id)
         self._listings.clear()
         try:
-            accepted = await _asked(
-                of,
-                of.run.respond(
-                    response.request_id, response.response, responder=response.responder, comment=response.comment
-                ),
-            )
+            accepted = await self._asked(of, lambda: _sent(of.run, response))
+        except asyncio.TimeoutError:
+            raise Trouble(
+                504,
+                "The answer is with the run, but no worker has said yet whether it is accepted. Look again later; to "
+                "send the same answer again does no harm.",
+            ) from None
+        except EncodeError as error:
+            return Fate("refused", f"The answer cannot be sent: {error}")
         except ResponseRefused as error:
             seen = await self.request(workflow_id, response.request_id)
             if seen.settled is None:
@@ -210,6 +221,25 @@ class Runs:
         if settled is not None and _who(settled) != _who(response):
             return Fate("late", f"The same answer was given before yours. {told(settled)}", settled=settled)
         return Fate("accepted", "Your answer was accepted.", accepted.checkpoint_id, settled)
+
+    async def _asked(self, of: RunSeen, ask: Callable[[], Awaitable[AnswerT]]) -> AnswerT:
+        """Wait for the answer of a run, if there is anybody who can give it."""
+        try:
+            if not await pollers(self._client, of.task_queue):
+                raise Trouble(
+                    503,
+                    f"No worker serves task queue {of.task_queue!r}, so nobody can say how run {of.workflow_id!r} "
+                    "stands, nor take an answer. The run is safe with Temporal; it goes on when a worker is back.",
+                )
+            return await ask()
+        except (NoWorker, UnknownWorkflow) as error:
+            raise Trouble(503, str(error)) from error
+        except RunNotFound as error:
+            raise Trouble(404, str(error)) from error
+        except (WorkflowQueryFailedError, wire.WireError) as error:
+            raise Trouble(404, f"Run {of.workflow_id!r} cannot be asked; is it one of this adapter? {error}") from error
+        except RPCError as error:
+            raise Trouble(502, f"The Temporal server refused: {error.message}") from error
 
 
 def told(settled: wire.ReadableResponded) -> str:
@@ -229,6 +259,11 @@ def _who(one: wire.ReadableResponded | wire.Response) -> tuple[str | None, str |
     return one.responder, one.comment
 
 
+async def _sent(run: DurableRun, response: wire.Response) -> Accepted:
+    sent = run.respond(response.request_id, response.response, responder=response.responder, comment=response.comment)
+    return await asyncio.wait_for(sent, _PATIENCE)
+
+
 async def _answers(run: DurableRun) -> list[wire.ReadableResponded]:
     found: list[wire.ReadableResponded] = []
     with run.explained():
@@ -237,18 +272,3 @@ async def _answers(run: DurableRun) -> list[wire.ReadableResponded]:
         ):
             found += [wire.load(wire.ReadableResponded, one) for one in page]
     return found
-
-
-async def _asked(of: RunSeen, answer: Any) -> Any:
-    try:
-        return await answer
-    except (NoWorker, UnknownWorkflow) as error:
-        raise Trouble(503, str(error)) from error
-    except RunNotFound as error:
-        raise Trouble(404, str(error)) from error
-    except (WorkflowQueryFailedError, wire.WireError) as error:
-        raise Trouble(
-            404, f"{of.workflow_id!r} is no run of this adapter, or of another release of it, or it is broken: {error}"
-        ) from error
-    except RPCError as error:
-        raise Trouble(502, f"The Temporal server refused: {error.message}") from error

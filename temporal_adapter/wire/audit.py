@@ -23,6 +23,11 @@ def cancelled_in(metadata: Mapping[str, Any]) -> list[str]:
     return [one.request_id for one in records if one.outcome == "cancelled"]
 
 
+def answered_otherwise(request_id: str, told: str) -> str:
+    """Return why a response is refused that differs from one that was accepted; `told` says whose that was."""
+    return f"request {request_id!r} was already answered, with a different response, {told}."
+
+
 def response_metadata(records: Iterable[Responded]) -> dict[str, Any]:
     """Return the metadata of a response-entry checkpoint: who answered or cancelled what, when, with what comment.
 

@@ -32,6 +32,7 @@ class Responded(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     executor_id: str | None = None  # None: no such request is known
     source: Literal["person", "deadline", "replay"] = "person"
     response: Value | None = None  # what was accepted, coerced
+    fingerprint: str | None = None  # of what was accepted, as it came
     responder: str | None = None
     comment: str | None = None
     at: str | None = None

@@ -37,6 +37,7 @@ from temporal_adapter import (
     AgentFrameworkPlugin,
     BlobCheckpointStorage,
     BlobStore,
+    CancelRefused,
     ConfigurationError,
     DurableRun,
     InputRefused,
@@ -45,6 +46,7 @@ from temporal_adapter import (
     idempotency_key,
 )
 from temporal_adapter.values import EncodeError
+from tests.support import releasing
 from tests.support.chat import agent
 from tests.support.graphs import Add, Report, ask_once
 from tests.support.running import failure_of, pending, serving, until
@@ -580,6 +582,74 @@ async def test_a_wrong_response_is_refused(client: Client, task_queue: str) -> N
         await run.handle.terminate("seen enough")
 
     assert "was refused" in events[-1].data
+
+
+async def test_a_cancellation_is_taken_whole_or_refused(client: Client, task_queue: str) -> None:
+    workflow = releasing.two()
+    await workflow.run(1)
+    in_process = await workflow.cancel_pending_requests(["left-0", "nobody-0"])
+    async with serving(client, task_queue, releasing.two) as durable:
+        run = await durable.start(1)
+        await pending(run, 4)
+        with pytest.raises(CancelRefused, match="'nobody-0' is unknown"):
+            await run.cancel_pending_requests(["left-0", "nobody-0"])
+        assert len(await run.pending_requests()) == 4
+
+        await run.cancel_pending_requests(["left-1", "right-0", "left-0"])
+        await pending(run)
+        events = [event async for event in _until(run, (await run.status()).events)]
+        kinds = [one.kind for one in await run.checkpoints()]
+        await run.handle.terminate("seen enough")
+
+    assert ("last", "left-0 was cancelled") in in_process.get_outputs()
+    released = [event.data for event in events if event.type == "output" and "released" in str(event.data)]
+    assert sorted(released) == [
+        "left released ['left-0', 'left-1']",
+        "left released ['left-0']",
+        "right released ['right-0']",
+    ]
+    assert kinds == ["entry", "superstep", "superstep", "response", "superstep"]
+
+
+async def test_a_request_whose_executor_cannot_be_told_waits_again(client: Client, task_queue: str) -> None:
+    workflow = releasing.fails_to_release()
+    await workflow.run(1)
+    with pytest.raises(ValueError, match="cannot release"):
+        await workflow.cancel_pending_requests(["ask-0"])
+    in_process = await workflow._runner_context.get_pending_request_info_events()
+
+    async with serving(client, task_queue, releasing.fails_to_release, default_activity_options=TWICE) as durable:
+        run = await durable.start(1)
+        await pending(run)
+        await run.cancel_pending_requests(["ask-0"])
+        assert (await failure_of(run)).message == "cannot release ask-0"
+        resumed = await durable.resume(run.id)
+        assert [one.request_id for one in await pending(resumed)] == ["ask-0"]
+        await resumed.handle.terminate("seen enough")
+
+    assert in_process == {}
+
+
+async def test_a_run_streams_on_after_a_cancellation(client: Client, task_queue: str) -> None:
+    class Tells(releasing.Releases):
+        async def _cancel_pending_request(self, request_id: str, ctx: WorkflowContext[str, Any]) -> None:
+            await ctx.yield_output(ctx.is_streaming())
+
+    def build() -> Workflow:
+        return releasing.releasing(Tells("ask"))
+
+    workflow = build()
+    async for _ in workflow.run(1, stream=True):
+        pass
+    in_process = await workflow.cancel_pending_requests(["ask-0"])
+    async with serving(client, task_queue, build) as durable:
+        run = await durable.start(1, stream=True)
+        await pending(run)
+        await run.cancel_pending_requests(["ask-0"])
+        result = await run.result()
+
+    assert in_process.get_outputs() == [False]
+    assert result.get_outputs() == [True]
 
 
 async def test_the_checkpoint_of_a_response_says_who_answered(client: Client, task_queue: str) -> None:

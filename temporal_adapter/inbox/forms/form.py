@@ -71,8 +71,15 @@ class Form:
 
     def with_row(self, path: str) -> Form:
         """Return the form with one row more in a list."""
-        name = f"count:{path}"
-        return replace(self, typed={**self.typed, name: str(min(_count(self.typed.get(name)) + 1, _MOST_ROWS))})
+        place = _place_at(self.place, path)
+        if place is None or not isinstance(place.node, Items):
+            return self
+        rows = _rows(path, place.node, self.typed)
+        if rows == _MOST_ROWS:
+            return self
+        typed = {**self.typed, f"count:{path}": str(rows + 1)}
+        _write_blank(place.node.item, child(path, rows), typed)
+        return replace(self, typed=typed)
 
     def without_row(self, path: str) -> Form:
         """Return the form without a row of a list; `path` is the row's."""
@@ -105,6 +112,25 @@ def filled_form(node: Node, value: Any) -> Form:
 def child(path: str, part: str | int) -> str:
     """Return the path of a part of what is at a path."""
     return f"{path}/{str(part).replace('~', '~0').replace('/', '~1')}"
+
+
+def _place_at(place: Place, path: str) -> Place | None:
+    """Return what is at a path, if anything."""
+    _, *parts = path.split("/")
+    for part in parts:
+        node, part = place.node, part.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, Group):
+            found = [entry.place for entry in node.entries if entry.key == part]
+        elif isinstance(node, Items):
+            found = [node.item]
+        else:
+            found = (
+                [one for which, one in enumerate(node.places) if str(which) == part] if isinstance(node, Either) else []
+            )
+        if not found:
+            return None
+        place = found[0]
+    return place
 
 
 # --- reading ------------------------------------------------------------------------------------------------

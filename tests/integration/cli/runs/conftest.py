@@ -23,9 +23,10 @@ from temporal_adapter import DurableWorkflow
 from temporal_adapter.cli import output
 from temporal_adapter.cli.app import app
 from temporal_adapter.cli.running import told
+from temporal_adapter.client.task_queues import pollers
 from tests.support import commands
 from tests.support.graphs import ask_twice
-from tests.support.running import serving
+from tests.support.running import serving, until
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def serve(client: Client, task_queue: str) -> Serve:
     @asynccontextmanager
     async def started(factory: Callable[[], Workflow] = ask_twice, **options: Any) -> AsyncIterator[DurableWorkflow]:
         async with serving(client, task_queue, factory, **options) as durable:
+            await until(lambda: pollers(client, task_queue))
             yield durable
 
     return started

@@ -1,0 +1,64 @@
+"""The search attribute by which runs that wait for people are found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Replayer
+
+from temporal_adapter import workflow_type
+from temporal_adapter.wire.names import PENDING_REQUESTS_ATTRIBUTE
+from tests.support.graphs import ask_twice
+from tests.support.running import pending, serving, until
+
+
+@pytest.fixture
+async def with_attribute(client: Client) -> Client:
+    """A client whose namespace has the attribute."""
+    request = AddSearchAttributesRequest(
+        namespace=client.namespace,
+        search_attributes={PENDING_REQUESTS_ATTRIBUTE: IndexedValueType.INDEXED_VALUE_TYPE_INT},
+    )
+    try:
+        await client.operator_service.add_search_attributes(request)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:
+            raise
+    return client
+
+
+async def test_runs_that_wait_are_found_by_how_many_requests_wait(with_attribute: Client, task_queue: str) -> None:
+    async def found(query: str) -> Sequence[str]:
+        where = f"TaskQueue = '{task_queue}' and {PENDING_REQUESTS_ATTRIBUTE} {query}"
+        return [one.id async for one in with_attribute.list_workflows(where)]
+
+    async with serving(with_attribute, task_queue, ask_twice, search_attributes=True) as durable:
+        run, other = await durable.start(1), await durable.start(2)
+        left, right = await pending(run, 2)
+        await until(lambda: found("= 2"))
+        await run.respond(left.request_id, True)
+        await until(lambda: found("= 1"))
+        assert await found("= 1") == [run.id]
+        await run.respond(right.request_id, True)
+        await run.result()
+        await until(lambda: found("= 0"))
+        await other.handle.terminate("seen enough")
+
+        history = await run.handle.fetch_history()
+    upserts = sum(one.HasField("upsert_workflow_search_attributes_event_attributes") for one in history.events)
+    assert upserts <= 4
+    await Replayer(workflows=[workflow_type("ask-twice")]).replay_workflow(history)
+
+
+async def test_a_run_without_it_has_no_event_of_it(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, ask_twice) as durable:
+        run = await durable.start(1)
+        await pending(run, 2)
+        history = await run.handle.fetch_history()
+        await run.handle.terminate("seen enough")
+    assert not any(one.HasField("upsert_workflow_search_attributes_event_attributes") for one in history.events)

@@ -5,11 +5,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lint types format bench lock clean
+.PHONY: help demo test chaos check lint types format bench lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target what; do \
@@ -28,8 +29,11 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.locked
 demo: $(VENV)/.installed ## Run the example on a dev server: start, approve, finish
 	$(BIN)/python -m workers.demo
 
-test: $(VENV)/.installed ## Run all tests
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+test: $(VENV)/.installed ## Run the tests
+	$(PYTEST) -m "not chaos"
+
+chaos: $(VENV)/.installed ## Run the tests that take too long for `make test`
+	$(PYTEST) -m chaos
 
 check: lint types ## Run lint and types
 

@@ -15,7 +15,7 @@ import pytest
 from temporalio.client import Client
 
 from temporal_adapter import process
-from tests.support import stores
+from tests.support import chaos, stores
 from workers.dev_server import NAMESPACE, dev_server
 
 
@@ -23,6 +23,12 @@ from workers.dev_server import NAMESPACE, dev_server
 def pytest_cmdline_main() -> Generator[None, int, int]:
     """Ends the process with pytest's own exit status, once all reports are written (see `temporal_adapter.process`)."""
     process.end(int((yield)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tells the tests of `make chaos` from those of `make test`, before pytest selects by `-m`."""
+    chaos.mark(items, whole=config.args_source is pytest.Config.ArgsSource.TESTPATHS)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import checkpoints, runs
+from . import checkpoints, graph, inbox, runs
 from .top import top as app
 
 _ORDER = (
@@ -22,7 +22,7 @@ _ORDER = (
     "doctor",
 )  # as `--help` shows them
 
-__all__ = ["app", "checkpoints", "runs"]
+__all__ = ["app", "checkpoints", "graph", "inbox", "runs"]
 
 app.add_typer(checkpoints.group)
 app.registered_commands.sort(key=lambda one: _ORDER.index(one.name or ""))

@@ -52,7 +52,7 @@ async def _trouble(request: Request, error: Exception) -> Response:
 
 
 async def _static(name: str) -> Response:
-    files = {"inbox.css": _STATIC / "inbox.css", "htmx.js": _htmx()}
+    files = {**{one: _STATIC / one for one in ("inbox.css", "icon.svg")}, "htmx.js": _htmx()}
     path = files.get(name)
     return Response(status_code=404) if path is None else FileResponse(path)
 

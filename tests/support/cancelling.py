@@ -14,6 +14,8 @@ from typing import Any
 
 from agent_framework import InMemoryCheckpointStorage, Workflow, WorkflowCheckpoint, WorkflowEvent, WorkflowRunState
 from temporalio.client import Client
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore, DurableRun
 from temporal_adapter.maf import run_unstreamed
@@ -24,6 +26,8 @@ from temporal_adapter.values import to_plain_json
 from .running import pending, serving
 
 Requests = Sequence[WorkflowEvent[Any]]
+
+_ONCE = ActivityConfig(retry_policy=RetryPolicy(maximum_attempts=1))  # as MAF runs an executor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +140,7 @@ def _keep_order(workflow: Workflow) -> None:
 async def on_temporal(client: Client, factory: Callable[[], Workflow], message: Any, moves: Moves) -> Observed:
     """Run a graph on Temporal; what is to happen at a pause is done once all its checkpoints are in the store."""
     id, store, seen = f"cancelling-{uuid.uuid4().hex[:8]}", BlobStore("memory://"), Observed()
-    async with serving(client, id, factory, store=store) as durable:
+    async with serving(client, id, factory, store=store, default_activity_options=_ONCE) as durable:
         run = await durable.start(message, id=id)
         while await follow(run, seen):
             seen.pauses.append(await pending(run))

@@ -183,8 +183,8 @@ def three_levels() -> Workflow:
 
 def fails_inside() -> Workflow:
     """An executor of the sub-workflow fails when it is told."""
-    add, ask = Add("add"), FailsToRelease("ask")
-    inner = WorkflowBuilder(name="failing-asker", start_executor=add).add_edge(add, ask).build()
+    add, ask, say = Add("add"), FailsToRelease("ask"), Report("say")
+    inner = WorkflowBuilder(name="failing-asker", start_executor=add).add_chain([add, ask, say]).build()
     start = Add("start")
-    wraps = WorkflowExecutor(inner, id="wraps", propagate_request=True)
+    wraps = WorkflowExecutor(inner, id="wraps", propagate_request=True, allow_direct_output=True)
     return WorkflowBuilder(name="nested-failing", start_executor=start).add_edge(start, wraps).build()

@@ -1,7 +1,7 @@
 """A workflow that people talk to: an agent answers word by word, and asks before it pays anything back.
 
 Its model is scripted. The last thing that a person said decides: `refund 30` asks for a person's word on it, and at
-`hang` it falls silent after its first word, until its worker is killed.
+`hang` it falls silent after two words, until its worker is killed.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ async def _say(last: str) -> AsyncIterable[str]:
     words = ["Refunding ", last.split()[-1], " soon."] if last.startswith("refund") else ["You ", "said: ", last]
     for word in words:
         yield word
-        if last == "hang" and activity.in_activity() and activity.info().attempt == 1:
+        if last == "hang" and word == "said: " and activity.in_activity() and activity.info().attempt == 1:
             await asyncio.Event().wait()
 
 

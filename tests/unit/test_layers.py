@@ -19,11 +19,12 @@ PACKAGE = "temporal_adapter"
 # From the bottom up. A module imports from lower layers only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire", "maf", "converter", "process", "connection", "idempotency"),
-    ("store", "engine", "failures", "values", "activity_errors", "stream_log", "initial_input"),
+    ("store", "engine", "failures", "values", "activity_errors", "stream_log", "initial_input", "drawing"),
     ("attributes", "routing", "payload", "definitions", "nesting", "pristine", "answers"),
     ("pool", "maf_checkpoint", "loading", "execution", "deadlines"),
     ("workflow", "host", "checkpoints"),
     ("client", "plugin", "recovery", "retention"),
+    ("inbox",),
     ("testing", "cli", "drop_in"),
     ("__init__",),
 )
@@ -47,11 +48,15 @@ ONLY: dict[str, set[str]] = {
     "activity_errors": {"wire"},
     "recovery": {"converter", "engine", "execution", "store", "wire", "workflow"},
     "retention": {"store", "wire"},
+    "drawing": {"wire"},
+    "inbox": {"client", "drawing", "store", "values", "wire"},
 }
 
 WITHOUT_MAF = {
     "retention",
     "recovery",
+    "drawing",
+    "inbox",
     "activity_errors",
     "answers",
     "stream_log",
@@ -80,6 +85,7 @@ WITHOUT_TEMPORAL = {
     "answers",
     "idempotency",
     "initial_input",
+    "drawing",
     "__init__",
 }
 

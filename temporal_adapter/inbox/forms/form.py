@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Final, cast
 
-from .nodes import Choice, Either, Group, Items, Json, Moment, Node, Number, Place, Text, YesNo
+from .nodes import COMPOSITE, Choice, Either, Group, Items, Json, Moment, Node, Number, Place, Text, YesNo
 
 ROOT = "response"
 
@@ -159,8 +159,8 @@ def _read(place: Place, path: str, typed: Typed, errors: dict[str, str]) -> Any:
 def _is_blank(place: Place, path: str, typed: Typed) -> bool:
     if place.blank is None:
         return False
-    if place.asks_whether:
-        return f"given:{path}" not in typed
+    if isinstance(place.node, COMPOSITE):
+        return place.asks_whether and f"given:{path}" not in typed
     if typed.get(path):
         return False
     # An empty text is not left blank where it takes the place of another one.

@@ -112,6 +112,11 @@ class Place:
     has_default: bool = False
 
     @property
+    def can_be_blank(self) -> bool:
+        """Whether the form offers to leave this blank. A property with a default is simply left as it is."""
+        return self.blank == "null" or (self.blank == "omit" and not self.has_default)
+
+    @property
     def asks_whether(self) -> bool:
         """Whether the form asks by a tick if this is given at all."""
-        return self.blank is not None and isinstance(self.node, COMPOSITE)
+        return self.can_be_blank and isinstance(self.node, COMPOSITE)

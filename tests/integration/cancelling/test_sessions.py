@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agent_framework import WorkflowContext, WorkflowRunState
+from agent_framework import Workflow, WorkflowContext, WorkflowRunState
 from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityConfig
@@ -111,20 +112,32 @@ async def test_a_turn_and_a_cancellation_at_once_both_come_to_an_end(client: Cli
         await assert_replays(run)
 
 
-async def test_a_session_whose_executor_cannot_be_told_has_the_request_again(client: Client, task_queue: str) -> None:
-    async with serving(client, task_queue, releasing.fails_to_release, default_activity_options=ONCE) as durable:
+@pytest.mark.parametrize(
+    ("factory", "told"),
+    [
+        (releasing.fails_to_release, ("last", "ask-0? True, after []")),
+        (releasing.fails_inside, ("say", "ask-0? True, after []")),
+    ],
+    ids=["plain", "sub-workflow"],
+)
+async def test_a_session_whose_executor_cannot_be_told_has_the_request_again(
+    client: Client, task_queue: str, factory: Callable[[], Workflow], told: Any
+) -> None:
+    async with serving(client, task_queue, factory, default_activity_options=ONCE) as durable:
         session = durable.session(f"{task_queue}-session")
         await session.run(1)
         run = session.durable_run
-        await run.cancel_pending_requests(["ask-0"])
+        [request] = await run.pending_requests()
+        await run.cancel_pending_requests([request.request_id])
 
         async def failed() -> bool:
             return (await run.status()).state is WorkflowRunState.FAILED
 
         await until(failed)
-        assert [one.request_id for one in await run.pending_requests()] == ["ask-0"]
-        result = await session.run(responses={"ask-0": True})
-        assert ("last", "ask-0? True, after []") in result.get_outputs()
+        assert [one.request_id for one in await run.pending_requests()] == [request.request_id]
+        result = await session.run(responses={request.request_id: True})
+        assert told in result.get_outputs()
+        assert result.get_final_state() is WorkflowRunState.IDLE
         await assert_replays(run)
 
 

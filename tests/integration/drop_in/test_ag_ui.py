@@ -96,14 +96,14 @@ async def test_an_answer_is_begun_again_when_its_worker_is_lost(desk_worker: Des
     seen: list[dict[str, Any]] = []
     async with served(web_process(desk_of)) as web:
         async for event in events(web, "/desk", asking("one", "hang")):
-            if event["type"] == "TEXT_MESSAGE_CONTENT" and text_of(seen) == "":
+            if event["type"] == "TEXT_MESSAGE_CONTENT" and text_of(seen) == "You ":
                 await desk_worker.kill()
                 await desk_worker.start()
             seen.append(event)
 
     assert_well_formed(seen)
     first, second = [one["messageId"] for one in seen if one["type"] == "TEXT_MESSAGE_START"]
-    assert text_of(one for one in seen if one.get("messageId") == first) == "You "
+    assert text_of(one for one in seen if one.get("messageId") == first) == "You said: "
     assert text_of(one for one in seen if one.get("messageId") == second) == "You said: hang"
     [abandoned] = [one for one in seen if one["type"] == "CUSTOM" and one["name"] == "warning"]
     assert "Attempt 1 of executor 'clerk' came to nothing" in str(abandoned["value"])

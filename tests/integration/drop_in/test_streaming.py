@@ -43,7 +43,7 @@ async def test_only_turns_that_ask_for_it_are_streamed(serving: Serving) -> None
     workflow = drop_in(serving, desk)
     kinds: list[set[type]] = []
     for stream in (False, True, False):
-        result = await (workflow.run("hello", stream=True) if stream else workflow.session.turn("hello"))
+        result = await workflow.session.turn("hello", stream=stream).get_final_response()
         kinds.append({type(one) for one in result.get_outputs()})
 
     assert kinds == [{AgentResponse}, {AgentResponseUpdate}, {AgentResponse}]

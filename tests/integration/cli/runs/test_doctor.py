@@ -46,7 +46,7 @@ async def test_all_is_well_where_a_worker_serves_a_known_workflow(
     assert found[f"runs of {task_queue!r}"][1] == "open: 1; their requests that wait for a response: 1."
     assert (shown.code, shown.err) == (0, "")
     assert "ok       checkpoint store: " in shown.out
-    assert list(tmp_path.rglob("*probe*")) == []
+    assert await asyncio.to_thread(lambda: list(tmp_path.rglob("*probe*"))) == []
 
 
 async def test_a_task_queue_without_workers_is_a_problem_with_its_fix(desk: Desk, task_queue: str) -> None:

@@ -11,7 +11,7 @@ from temporalio.client import Client
 
 from tests.support import shells
 from tests.support.graphs import ask_once, ask_twice, chain
-from tests.support.nested import NESTED
+from tests.support.nested import messages
 from tests.support.running import failure_of, pending, until
 
 from .conftest import Desk, Serve
@@ -138,10 +138,8 @@ async def test_once_shows_where_a_run_stands(desk: Desk, serve: Serve, task_queu
 
 
 async def test_a_sub_workflow_is_shown_below_its_executor(desk: Desk, serve: Serve, task_queue: str) -> None:
-    nested = next(case for case in NESTED if case.factory().name == "nested")
-    async with serve(nested.factory) as durable:
-        run = await durable.start(nested.message, id=task_queue)
-        await run.result()
+    async with serve(messages) as durable:
+        await (await durable.start(1, id=task_queue)).result()
         shown = await desk.type("watch", task_queue, "--once")
 
     assert any(line.startswith("  ") and "completed" in line for line in shown.out.splitlines())

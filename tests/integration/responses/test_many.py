@@ -1,0 +1,124 @@
+"""Many at once: a thousand requests in one run, and responses to two hundred runs; each is answered, and once."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler, response_handler
+from temporalio.client import Client, WorkflowUpdateFailedError
+
+from tests.support.running import pending, serving, until
+from tests.support.scripted import Script, asking
+
+ASKERS, EACH = 10, 100
+RUNS = 200
+
+
+class Send(Executor):
+    @handler
+    async def send(self, message: int, ctx: WorkflowContext[int]) -> None:
+        await ctx.send_message(message)
+
+
+class Crowd(Executor):
+    """Asks for so many numbers, and adds up what it is answered."""
+
+    def __init__(self, id: str, count: int) -> None:
+        super().__init__(id=id)
+        self.count = count
+        self.total = 0
+        self.answers = 0
+
+    @handler
+    async def ask(self, message: int, ctx: WorkflowContext) -> None:
+        for number in range(self.count):
+            await ctx.request_info(f"{self.id} {number}", int)
+
+    @response_handler
+    async def answered(self, question: str, answer: int, ctx: WorkflowContext[None, int]) -> None:
+        self.total += answer
+        self.answers += 1
+        if self.answers == self.count:
+            await ctx.yield_output(self.total)
+
+
+def crowds(askers: int, each: int) -> Callable[[], Workflow]:
+    """Return a factory of a graph in which so many executors ask for so many numbers each."""
+
+    def build() -> Workflow:
+        start, crowd = Send("start"), [Crowd(f"crowd-{number}", each) for number in range(askers)]
+        return WorkflowBuilder(name="crowds", start_executor=start).add_fan_out_edges(start, crowd).build()
+
+    return build
+
+
+async def test_a_thousand_requests_of_one_run_are_answered_in_batches_in_any_order(
+    client: Client, task_queue: str
+) -> None:
+    async with serving(client, task_queue, crowds(ASKERS, EACH)) as durable:
+        run = await durable.start(1)
+        requests = await pending(run, ASKERS * EACH)
+        assert len({request.request_id for request in requests}) == ASKERS * EACH
+        answers = {request.data: number for number, request in enumerate(requests)}
+        random.Random(7).shuffle(requests)
+
+        accepted: list[str] = []
+        for first in range(0, len(requests), 150):
+            batch = [
+                {"request_id": request.request_id, "response": answers[request.data]}
+                for request in requests[first : first + 150]
+            ]
+            answer = await run.handle.execute_update("respond", batch)
+            accepted += [one["request_id"] for one in answer["responses"] if one["accepted"]]
+
+        result = await run.handle.result()  # read as people do: the events of so long a run come in many pages
+        trail = await run.responses()
+    assert accepted == [request.request_id for request in requests]
+    assert [one.request_id for one in trail] == accepted
+    assert sorted(result["outputs"]) == sorted(
+        sum(answers[f"crowd-{asker} {number}"] for number in range(EACH)) for asker in range(ASKERS)
+    )
+
+
+async def test_a_thousand_answers_in_one_message_of_which_one_is_wrong(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, crowds(1, 1000)) as durable:
+        run = await durable.start(1)
+        requests = await pending(run, 1000)
+        answers: list[dict[str, Any]] = [{"request_id": one.request_id, "response": 1} for one in requests]
+        answers[500]["response"] = "one"
+
+        try:
+            await run.handle.execute_update("respond", answers)
+        except WorkflowUpdateFailedError as error:
+            [fates] = error.cause.details  # type: ignore[union-attr]
+        else:
+            raise AssertionError("nothing was refused")
+
+        refused = [one for one in fates["responses"] if not one["accepted"]]
+        [left] = await run.pending_requests()
+        await run.handle.terminate("all but one are accepted")
+    assert [one["request_id"] for one in refused] == [left.request_id] == [answers[500]["request_id"]]
+    assert "must be int" in refused[0]["reason"]
+
+
+async def test_responses_to_two_hundred_runs_come_at_once(client: Client, task_queue: str) -> None:
+    script = Script()
+    async with serving(client, task_queue, asking(script)) as durable:
+        runs = await asyncio.gather(*(durable.start(number) for number in range(RUNS)))
+        requests: list[list[Any]] = await asyncio.gather(*(until(run.pending_requests) for run in runs))
+
+        await asyncio.gather(
+            *(
+                run.respond(request.request_id, number % 2 == 0)
+                if number % 3
+                else run.handle.signal("respond", {"request_id": request.request_id, "response": number % 2 == 0})
+                for number, (run, [request]) in enumerate(zip(runs, requests, strict=True))
+            )
+        )
+
+        results = await asyncio.gather(*(run.handle.result() for run in runs))
+    assert [one["outputs"] for one in results] == [[["last", f"0.5: {number % 2 == 0}"]] for number in range(RUNS)]
+    assert script.calls["ask answered"] == RUNS

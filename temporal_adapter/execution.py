@@ -132,6 +132,7 @@ class Execution:
         self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
         self._tickets: int = 0
         self._awaited: set[int] = set()  # tickets of updates
+        self._put_off: set[int] = set()  # tickets of responses that may have come before their requests
         self._answers: dict[int, tuple[Fate, ...]] = {}
         self._turns = 0  # of a session, that an update `run` began and waits for
         self._turn: int | None = None  # the one under way
@@ -210,9 +211,11 @@ class Execution:
             await workflow.wait_condition(lambda: bool(self._facts) or self._crash is not None or over())
             if self._crash is not None:  # not as it is: Temporal would fail the run for an error of its own kinds
                 raise RuntimeError("A task of the run failed; this is a fault of the adapter.") from self._crash
-            self._put_results_first()
             while self._facts:
                 fact = self._facts.pop(0)
+                if isinstance(fact, ResponsesReceived) and self._may_be_early(fact):
+                    self._others.add(self._spawn(self._receive_later(fact)))
+                    continue
                 if self._observe is not None:
                     self._observe(fact)
                 for decision in self._engine.receive(fact):
@@ -222,17 +225,22 @@ class Execution:
             self._set_alarm()
             self._count_requests()
 
-    def _put_results_first(self) -> None:
-        """Let responses that came together with results be taken after them.
+    def _may_be_early(self, received: ResponsesReceived) -> bool:
+        """Whether a request that is unknown may be in a result that came together with the response.
 
-        A worker that has been away is given both at once, responses first; the request may be in the results.
+        A worker that has been away is given both at once, and sees signals and updates first.
         """
-        received = [fact for fact in self._facts if isinstance(fact, ResponsesReceived)]
-        if not 0 < len(received) < len(self._facts):
-            return
-        ordered = [*(fact for fact in self._facts if not isinstance(fact, ResponsesReceived)), *received]
-        if ordered != self._facts and workflow.patched("responses are taken after results"):
-            self._facts = ordered
+        if received.source != "person" or received.ticket in self._put_off or not (self._deliveries or self._facts):
+            return False
+        unknown = self._engine.check_pending([one.request_id for one in received.responses]) is not None
+        return unknown and workflow.patched("responses to unknown requests are taken in turn")
+
+    async def _receive_later(self, received: ResponsesReceived) -> None:
+        """Take responses again once the results that came with them are known: by the end of a local activity."""
+        self._put_off.add(received.ticket)
+        with contextlib.suppress(FailureError):
+            self._recorded(wire.TurnTaken, await self._local("turn", wire.TakeTurn()))
+        self._facts.append(received)
 
     def _set_alarm(self) -> None:
         """Wait for what is due next about a request, if anything is, and for nothing else."""

@@ -20,6 +20,7 @@ from temporal_adapter import wire
 
 from .errors import NoWorker, RunNotFound, UnknownWorkflow, explained, says_not_registered
 from .task_queues import pollers
+from .workflow import DurableWorkflow
 
 _AT_ONCE = 16  # runs that are asked at the same time
 _ANSWER_TIMEOUT = timedelta(seconds=10)
@@ -143,11 +144,13 @@ class Asking:
         return message
 
     def _query_of(self, run: AdapterRun) -> Query:
+        durable = DurableWorkflow(self._client, run.workflow_name, task_queue=run.task_queue).get_run(run.workflow_id)
         # The SDK's overloads leave this one partly untyped.
         handle = cast("Any", self._client.get_workflow_handle(run.workflow_id, run_id=run.run_id))
 
         async def query(name: str, *args: Any) -> Any:
-            return await handle.query(name, args=args, reject_condition=self._rejected, rpc_timeout=_ANSWER_TIMEOUT)
+            asking = handle.query(name, args=args, reject_condition=self._rejected, rpc_timeout=_ANSWER_TIMEOUT)
+            return await durable.unless_stuck(asking)
 
         return query
 

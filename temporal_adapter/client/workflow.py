@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from temporalio.client import Client
-from temporalio.common import WorkflowIDReusePolicy
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
@@ -101,6 +102,27 @@ class DurableWorkflow:
             **start_options,
         )
         return self._run(handle)
+
+    async def start_or_attach(self, message: Any, *, id: str, **options: Any) -> DurableRun:
+        """Start a run, unless its workflow id has or had one: return that then, and leave the message unused.
+
+        For callers that may come twice with the same thing, such as a web request that is sent again: an id that
+        follows from the thing (`f"expense-{report.number}"`) makes them find one run, whichever process takes them.
+
+        Args:
+            message: As `start`.
+            id: The workflow id.
+            options: Further ones of `start`.
+
+        Raises:
+            EncodeError: The message or the kwargs cannot be sent; says why.
+        """
+        policies: dict[str, Any] = {"id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING, **_NEW_ID}
+        try:
+            run = await self.start(message, id=id, **{**policies, **options})
+        except WorkflowAlreadyStartedError:  # it has ended
+            return self.get_run(id)
+        return self.get_run(run.id)  # the one that has the id, and not only this start of it
 
     def _encoded(self, name: str, kwargs: Kwargs | None) -> Any:
         return None if kwargs is None else self._codec.encode(kwargs, name)

@@ -233,7 +233,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 def _name(host: str) -> str:
     """Return a `Host` header without its port."""
     host = host.strip().lower()
-    if host.startswith("["):
+    if host.startswith("[") and "]" in host:
         return host[1:].partition("]")[0]
     return host.rpartition(":")[0] if host.count(":") == 1 else host
 

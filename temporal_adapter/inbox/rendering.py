@@ -99,7 +99,8 @@ def _field_id(path: str) -> str:
     return f"f-{quote(path, safe='/')}"
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return an environment for the templates."""
     environment = Environment(
         loader=PackageLoader("temporal_adapter.inbox"),
         autoescape=True,
@@ -123,4 +124,4 @@ def _environment() -> Environment:
     return environment
 
 
-_ENVIRONMENT = _environment()
+_ENVIRONMENT = environment()

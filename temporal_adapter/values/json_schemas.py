@@ -116,6 +116,10 @@ class _Generator(GenerateJsonSchema):
             return {"title": cls.__name__, "type": "object"}
         return super().is_instance_schema(schema)
 
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        # Else it is the schema of `float | str`, and a form could not tell that the digits are to be kept.
+        return {**super().decimal_schema(schema), "format": "decimal"}
+
     def encode_default(self, dft: Any) -> Any:
         try:
             return json.loads(json.dumps(super().encode_default(dft), allow_nan=False))

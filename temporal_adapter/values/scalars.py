@@ -14,6 +14,8 @@ import zoneinfo
 from collections.abc import Mapping
 from typing import Any, cast
 
+from pydantic_core import TzInfo
+
 from temporal_adapter.wire.tags import TAG, bytes_to_text, text_to_bytes
 
 from .errors import DecodeError, EncodeError
@@ -132,15 +134,18 @@ def _with_zone(encoder: Encoder, encoded: dict[str, Any], obj: datetime.datetime
 
 def _is_offset(zone: datetime.tzinfo) -> bool:
     """Whether a zone is an offset without a name that ISO 8601 can say: Python misreads fractions of a second."""
-    if type(zone) is not datetime.timezone:
+    if type(zone) not in (datetime.timezone, TzInfo):
         return False
     offset, *names = _init_args(zone)
     return not names and not offset.microseconds
 
 
-def _init_args(zone: datetime.timezone) -> tuple[Any, ...]:
-    """Return the offset, and the name if one was given. It is what pickle uses; nothing else tells the two apart."""
-    return cast("Any", zone).__getinitargs__()
+def _init_args(zone: datetime.tzinfo) -> tuple[Any, ...]:
+    """Return the offset, and the name if one was given. It is what pickle uses; nothing else tells the two apart.
+
+    Pydantic has zones of its own for the offsets that it reads. They equal Python's, and are stored as these.
+    """
+    return (zone.utcoffset(None),) if isinstance(zone, TzInfo) else cast("Any", zone).__getinitargs__()
 
 
 def _decode_datetime(decoder: Decoder, data: dict[str, Any]) -> datetime.datetime:
@@ -189,7 +194,7 @@ def _parse_duration(text: str) -> datetime.timedelta:
     return -delta if sign else delta
 
 
-def _encode_timezone(encoder: Encoder, obj: datetime.timezone) -> Any:
+def _encode_timezone(encoder: Encoder, obj: datetime.tzinfo) -> Any:
     offset, *names = _init_args(obj)
     encoded = {TAG: "timezone", "value": _duration(offset)}
     return {**encoded, "name": encoder.value(names[0])} if names else encoded
@@ -243,6 +248,7 @@ ENCODERS: Mapping[type, EncodeHandler] = {
     datetime.time: _encode_time,
     datetime.timedelta: _encode_timedelta,
     datetime.timezone: _encode_timezone,
+    TzInfo: _encode_timezone,
     zoneinfo.ZoneInfo: _encode_zoneinfo,
     **dict.fromkeys(_PATHS.values(), _encode_path),
     **dict.fromkeys(_ADDRESSES.values(), _encode_address),

@@ -608,7 +608,7 @@ async def test_a_cancellation_is_taken_whole_or_refused(client: Client, task_que
         "left released ['left-0']",
         "right released ['right-0']",
     ]
-    assert kinds == ["entry", "superstep", "superstep", "response", "superstep"]
+    assert kinds == ["entry", "superstep", "superstep", "superstep", "response", "superstep"]
 
 
 async def test_a_request_whose_executor_cannot_be_told_waits_again(client: Client, task_queue: str) -> None:

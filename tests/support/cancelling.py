@@ -12,7 +12,14 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from agent_framework import InMemoryCheckpointStorage, Workflow, WorkflowCheckpoint, WorkflowEvent, WorkflowRunState
+from agent_framework import (
+    InMemoryCheckpointStorage,
+    Workflow,
+    WorkflowCheckpoint,
+    WorkflowEvent,
+    WorkflowExecutor,
+    WorkflowRunState,
+)
 from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityConfig
@@ -135,6 +142,9 @@ def _keep_order(workflow: Workflow) -> None:
         return {one: cancelled[one] for one in pending if one in cancelled}
 
     vars(context)["cancel_request_info_events"] = ordered
+    for inner in workflow.executors.values():
+        if isinstance(inner, WorkflowExecutor):
+            _keep_order(inner.workflow)
 
 
 async def on_temporal(client: Client, factory: Callable[[], Workflow], message: Any, moves: Moves) -> Observed:

@@ -43,7 +43,7 @@ class Releases(Executor):
     async def _cancel_pending_request(self, request_id: str, ctx: WorkflowContext[str, Any]) -> None:
         self.released.append(request_id)
         ctx.set_state("released", [*ctx.get_state("released", []), f"{request_id} of {ctx.source_executor_ids}"])
-        await ctx.add_event(WorkflowEvent.warning(f"{request_id} is released"))
+        await ctx.add_event(WorkflowEvent("warning", f"{request_id} is released", executor_id=self.id))
         await ctx.yield_output(f"{self.id} released {self.released}")
         await ctx.send_message(f"{request_id} was cancelled")
 
@@ -78,8 +78,9 @@ class Operates(Releases):
     @handler
     async def ask(self, value: int, ctx: WorkflowContext[str, Any]) -> None:
         for number in range(self._times):
-            call = Content.from_computer_tool_call(call_id=f"call-{number}", actions=[{"type": "screenshot"}])
-            await ctx.request_info(call, str, request_id=f"{self.id}-{number}")
+            id = f"{self.id}-{number}"
+            call = Content.from_computer_tool_call(id=id, call_id=f"call-{number}", actions=[{"type": "screenshot"}])
+            await ctx.request_info(call, str, request_id=id)
         await ctx.request_info("And?", str, request_id=f"{self.id}-word")
 
     @response_handler
@@ -92,12 +93,14 @@ class Operates(Releases):
 
 
 def releasing(*executors: Executor) -> Workflow:
-    """The executors ask side by side; `last` reports what they send."""
-    start, last = Add("start"), Report("last")
-    builder = WorkflowBuilder(name="releasing", start_executor=start)
-    builder = builder.add_fan_out_edges(start, executors) if len(executors) > 1 else builder.add_edge(start, *executors)
+    """The executors ask, each a superstep after the one before; `last` reports what they send."""
+    source, last = Add("start"), Report("last")
+    builder = WorkflowBuilder(name="releasing", start_executor=source)
     for one in executors:
-        builder = builder.add_edge(one, last)
+        builder = builder.add_edge(source, one).add_edge(one, last)
+        if one is not executors[-1]:
+            later = Add(f"after {one.id}")
+            builder, source = builder.add_edge(source, later), later
     return builder.build()
 
 
@@ -179,6 +182,15 @@ def three_levels() -> Workflow:
     return (
         WorkflowBuilder(name="releasing-three", start_executor=start).add_fan_out_edges(start, [wraps, tally]).build()
     )
+
+
+def operates_inside() -> Workflow:
+    """Computer calls of a sub-workflow."""
+    add, computer, say = Add("add"), Operates("computer", 2), Report("say")
+    inner = WorkflowBuilder(name="operator", start_executor=add).add_chain([add, computer, say]).build()
+    start = Add("start")
+    wraps = WorkflowExecutor(inner, id="wraps", propagate_request=True, allow_direct_output=True)
+    return WorkflowBuilder(name="nested-operating", start_executor=start).add_edge(start, wraps).build()
 
 
 def fails_inside() -> Workflow:

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,23 @@ class Shell:
         """Run `temporal-adapter` likewise, while workers of this process go on."""
         return await asyncio.to_thread(self.run, *arguments, typed=typed, **env)
 
-    def at_terminal(self, *arguments: str, width: int, typed: str = "", code: int = 0) -> list[str]:
-        """Run `temporal-adapter` at a terminal of this width, and type; return the lines, without colours."""
+    def at_terminal(
+        self,
+        *arguments: str,
+        width: int,
+        typed: str = "",
+        code: int = 0,
+        when: tuple[str, Callable[[], object]] | None = None,
+    ) -> list[str]:
+        """Run `temporal-adapter` at a terminal; return the lines, without colours and the like.
+
+        Args:
+            arguments: Of the command.
+            width: Of the terminal.
+            typed: What is typed.
+            code: The exit code that it must end with.
+            when: A text, and what to call once it is shown.
+        """
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
         env = {name: one for name, one in self.env.items() if name != "COLUMNS"} | {"TERM": "xterm"}
@@ -57,9 +73,12 @@ class Shell:
             with contextlib.suppress(OSError):  # of a terminal that its last program has left
                 while read := os.read(ours, 4096):
                     shown += read
+                    if when is not None and when[0].encode() in shown:
+                        when[1]()
+                        when = None
             assert process.wait(30) == code
         os.close(ours)
-        return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines()
+        return re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]", "", shown.decode()).splitlines()
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         """Run `temporal-adapter ... --json`; return the document."""

@@ -62,7 +62,8 @@ class _Making:
         some = [one for one in kinds if one != _NULL]
         if len(some) < len(kinds):
             node = self._any_of(some, resolved, depth)
-            return Place(node=node, blank="null", default=resolved.get("default"), has_default=has_default)
+            blank = "null" if required or has_default else "omit"
+            return Place(node=node, blank=blank, default=resolved.get("default"), has_default=has_default)
         node = self._any_of(some, resolved, depth) if kinds else self._node(resolved, depth)
         blank = None if required else "omit"
         return Place(node=node, blank=blank, default=resolved.get("default"), has_default=has_default)
@@ -108,7 +109,7 @@ class _Making:
         if len(kinds) == 1:
             inner = self._resolved(kinds[0]) or {}
             return self.place({**inner, **told}, depth).node
-        if _is_decimal(kinds):
+        if _is_decimal(schema, kinds):
             return Text(kind="text", **told)
         if any("const" in one or "enum" in one for one in map(_mapping, kinds)):
             values = [value for one in kinds for value in _values(self._resolved(one) or {})]
@@ -177,10 +178,11 @@ def _values(schema: Schema) -> list[Any]:
     return cast("list[Any]", found) if isinstance(found, list) else []
 
 
-def _is_decimal(kinds: list[Any]) -> bool:
-    """Whether this is how Pydantic writes a decimal: typed as text, so that no digit of it is lost."""
+def _is_decimal(schema: Schema, kinds: list[Any]) -> bool:
+    """Whether a schema is a decimal's: typed as text, so that no digit of it is lost."""
     found = sorted(str(_mapping(one).get("type")) for one in kinds)
-    return found == ["number", "string"] and any("pattern" in _mapping(one) for one in kinds)
+    told = schema.get("format") == "decimal" or any("pattern" in _mapping(one) for one in kinds)  # ours, or Pydantic's
+    return told and found == ["number", "string"]
 
 
 def _label(schema: Schema) -> str:

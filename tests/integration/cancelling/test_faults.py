@@ -255,12 +255,14 @@ async def test_a_replay_repeats_cancellations_and_responses_at_their_places(
             await run.cancel_pending_requests([one.request_id for one in others])
         result, lineage = await run.result(), await run.checkpoints()
 
-        for start in lineage:
-            replay = await durable.replay(start.checkpoint_id)
+        async def assert_repeated(place: int) -> None:
+            replay = await durable.replay(lineage[place].checkpoint_id)
             again = await replay.result()
             assert again.get_final_state() is result.get_final_state()
-            rest = [(one.kind, one.iteration) for one in lineage[lineage.index(start) :]]
+            rest = [(one.kind, one.iteration) for one in lineage[place:]]
             assert [(one.kind, one.iteration) for one in await replay.checkpoints()] == rest
             outputs = again.get_outputs()
             assert outputs == result.get_outputs()[len(result.get_outputs()) - len(outputs) :]
             await assert_replays(replay)
+
+        await asyncio.gather(*map(assert_repeated, range(len(lineage))))

@@ -154,7 +154,7 @@ async def test_a_fresh_process_takes_a_response(client: Client, task_queue: str,
 
     with killable(client, task_queue, tmp_path):
         mine = DurableWorkflow(client, "account", task_queue=task_queue, checkpoint_store=store)
-        await mine.handle(run.id).respond(request.request_id, True)
+        await mine.get_run(run.id).respond(request.request_id, True)
         assert (await run.result()).get_outputs() == [500]
 
 

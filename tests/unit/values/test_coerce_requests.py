@@ -13,7 +13,7 @@ import pydantic
 import pytest
 from agent_framework import Content, Message, WorkflowEvent
 
-from temporal_adapter.values import CoercionError, coerce_response, response_schema
+from temporal_adapter.values import CoercionError, client_codec, coerce_response, response_schema
 
 CALL = Content.from_function_call(call_id="c1", name="pay", arguments={"amount": 5})
 APPROVAL = Content.from_function_approval_request(id="a1", function_call=CALL)
@@ -162,6 +162,22 @@ def test_a_dataclass_with_a_misspelt_field_is_refused_rather_than_losing_it() ->
 class Dated:
     day: datetime.date
     remark: str = ""
+
+
+class Meeting(pydantic.BaseModel):
+    at: datetime.datetime
+    daily: datetime.time
+
+
+@pytest.mark.parametrize("zone", ["Z", "+02:00", "-05:30"])
+def test_times_that_pydantic_read_can_be_stored(zone: str) -> None:
+    codec = client_codec()
+    read = coerce_response({"at": f"2024-01-02T03:04:00{zone}", "daily": f"03:04:00{zone}"}, request(Meeting))
+
+    at, daily, offset = codec.decode(codec.encode([read.at, read.daily, read.at.tzinfo], "response"))
+
+    assert (at, daily, offset) == (read.at, read.daily, read.at.tzinfo)
+    assert {type(one) for one in (at.tzinfo, daily.tzinfo, offset)} == {datetime.timezone}
 
 
 # --- schemas -------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ async def test_a_workflow_that_the_workers_do_not_have_is_a_problem(
     [
         ("tests.support.graphs:nothing", "has no 'nothing'"),
         ("tests.support.graphs", "not of the form package.module:factory"),
-        ("tests.support.pitfalls:Unstable", "is a class"),
+        ("tests.support.graphs:Order", "is a class"),
     ],
 )
 async def test_a_graph_that_cannot_be_built_is_a_problem(desk: Desk, name: str, told: str) -> None:

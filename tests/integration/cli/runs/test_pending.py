@@ -60,20 +60,21 @@ async def test_requests_are_chosen_by_workflow_and_age(desk: Desk, serve: Serve,
 async def test_the_requests_of_one_run_are_shown_in_full(desk: Desk, serve: Serve, task_queue: str) -> None:
     async with serve(ask_twice) as durable:
         run = await durable.start(1, id=task_queue)
-        left, right = await pending(run, 2)
+        await pending(run, 2)
+        first, second = await run.open_requests()
         shown = await desk.type("pending", task_queue)
         document = await desk.json("pending", task_queue)
 
     lines = shown.out.splitlines()
     assert shown.code == 0
-    assert lines[0] == f"request {left.request_id}"
+    assert lines[0] == f"request {first.request_id}"
     assert '  asks: {"text": "left: 2?", "amount": 0.5} (tests.support.graphs:Question)' in lines
     assert "  wants: bool" in lines
     assert '  schema: {"type": "boolean"}' in lines
     assert any(
-        line.startswith(f"  to answer it: temporal-adapter respond {task_queue} {right.request_id}") for line in lines
+        line.startswith(f"  to answer it: temporal-adapter respond {task_queue} {second.request_id}") for line in lines
     )
-    assert [one["request_id"] for one in document["requests"]] == [left.request_id, right.request_id]
+    assert [one["request_id"] for one in document["requests"]] == [first.request_id, second.request_id]
 
 
 async def test_a_run_that_waits_for_nothing_or_is_over_is_said(desk: Desk, serve: Serve, task_queue: str) -> None:

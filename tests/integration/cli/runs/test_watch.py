@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from pathlib import Path
 
@@ -105,8 +106,8 @@ async def test_a_run_that_ended_without_any_worker_is_told_as_far_as_temporal_kn
 async def test_once_shows_where_a_run_stands(desk: Desk, serve: Serve, task_queue: str) -> None:
     async with serve(ask_twice) as durable:
         run = await durable.start(1, id=task_queue)
-        left, right = await pending(run, 2)
-        await run.respond(left.request_id, True)
+        by_executor = {one.source_executor_id: one.request_id for one in await pending(run, 2)}
+        await run.respond(by_executor["left"], True)
 
         async def answered() -> bool:
             return (await run.status()).iteration == 4
@@ -126,7 +127,7 @@ async def test_once_shows_where_a_run_stands(desk: Desk, serve: Serve, task_queu
         ["right", "waiting", "1", "1", "join"],
         ["join", "idle", "0"],
     ]
-    assert any(line.startswith(right.request_id) for line in lines)
+    assert any(line.startswith(by_executor["right"]) for line in lines)
     assert document["state"] == "IDLE_WITH_PENDING_REQUESTS"
     assert {one["executor_id"]: one["state"] for one in document["graph"]["executors"]} == {
         "start": "completed",
@@ -134,7 +135,7 @@ async def test_once_shows_where_a_run_stands(desk: Desk, serve: Serve, task_queu
         "right": "waiting",
         "join": "idle",
     }
-    assert [one["request_id"] for one in document["pending_requests"]] == [right.request_id]
+    assert [one["request_id"] for one in document["pending_requests"]] == [by_executor["right"]]
 
 
 async def test_a_sub_workflow_is_shown_below_its_executor(desk: Desk, serve: Serve, task_queue: str) -> None:
@@ -152,12 +153,20 @@ async def test_at_a_terminal_the_picture_moves_until_the_run_has_ended(
     async with serve(ask_once) as durable:
         run = await durable.start(1, id=task_queue)
         [request] = await pending(run)
-        queries = asyncio.create_task(asyncio.to_thread(shell.at_terminal, "watch", task_queue, width=150))
+        drawn = asyncio.Event()
+        begun = (
+            "Waits for a response to",
+            functools.partial(asyncio.get_running_loop().call_soon_threadsafe, drawn.set),
+        )
+        watching = asyncio.create_task(asyncio.to_thread(shell.at_terminal, "watch", task_queue, width=150, when=begun))
+        await drawn.wait()
         await run.respond(request.request_id, True)
-        lines = await queries
+        lines = await watching
 
     text = "\n".join(lines)
     assert lines[-1] == "state: IDLE"
+    assert f"{task_queue} (ask-once)  IDLE_WITH_PENDING_REQUESTS  superstep 1" in text
+    assert "1 of 2 executors have worked" in text
     assert f"{task_queue} (ask-once)  IDLE  superstep 3" in text
     assert "2 of 2 executors have worked" in text
     assert 'output ["last", "ask: 1? True"]' in text

@@ -136,7 +136,7 @@ class Execution:
         self._answers: dict[int, tuple[Fate, ...]] = {}
         self._turns = 0  # of a session, that an update `run` began and waits for
         self._turn: int | None = None  # the one under way
-        self._turn_asks: int | None = None  # the ticket of its responses, until the engine has taken these; 0: none yet
+        self._turn_asks: int | None = None  # the ticket of its responses, until the engine has them; -1: none yet
         self._turn_ends: dict[int, TurnEnded] = {}
         self._turn_progress: dict[str, wire.TurnProgress] = {}  # of the last few, by the id of their update
         self._conclusion: Finish | Fail | None = None
@@ -295,9 +295,10 @@ class Execution:
             case TurnEnded(failure):
                 if failure is not None:
                     self._stop_deliveries()
-                self._streams = self._streams_by_default
-                if self._turn is not None and self._turn_asks is None:  # else it was nobody's: of a cancellation, say
-                    self._turn_ends[self._turn], self._turn = decision, None
+                if self._turn_asks is None:  # else it was nobody's turn: of a cancellation, before the caller's
+                    self._streams = self._streams_by_default
+                    if self._turn is not None:
+                        self._turn_ends[self._turn], self._turn = decision, None
             case Finish() | Fail():
                 self._conclusion = decision
 

@@ -251,7 +251,7 @@ class AgentFrameworkRun(Execution):
 
     async def _respond_in_turn(self, given: wire.SessionInput, responses: Mapping[str, Any]) -> None:
         """Give a turn its responses: all of them, or the turn is none."""
-        self._turn_asks = 0
+        self._turn_asks = -1
         try:
             state = await self._resolved_kwargs(given) if _has_kwargs(given) else None
             self._turn_asks = self._tickets + 1

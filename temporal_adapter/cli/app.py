@@ -10,17 +10,8 @@ import typer
 from . import checkpoints, graph, inbox, runs
 from .top import top as app
 
-_ORDER = (
-    "start",
-    "list",
-    "pending",
-    "respond",
-    "watch",
-    "cancel",
-    "graph",
-    "inbox",
-    "doctor",
-)  # as `--help` shows them
+# As `--help` shows them.
+_ORDER = ("start", "list", "pending", "respond", "watch", "cancel", "graph", "inbox", "doctor")
 
 __all__ = ["app", "checkpoints", "graph", "inbox", "runs"]
 

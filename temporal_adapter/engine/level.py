@@ -123,8 +123,9 @@ class Level:
         self._count(0)
 
     def answered(self, request_id: str) -> None:
-        """A request is pending no more."""
+        """A request is pending no more, nor is it if the superstep under way is undone."""
         self.requests.pop(request_id, None)
+        self._before.requests.pop(request_id, None)
         self.put("requests", request_id, None)
 
     def abandon(self) -> None:
@@ -167,12 +168,13 @@ class Level:
 
     def open_cancellation(self, request_ids: Iterable[str], key: str) -> Superstep:
         """Take these requests for pending no more, and tell their executors: each of all that are its own."""
-        self._before = _Before(list(self.messages), {}, dict(self.requests))
+        found = dict(self.requests)
         by_executor: dict[str, list[str]] = {}
         for request_id in request_ids:
             if request_id in self.requests:
                 by_executor.setdefault(self.requests[request_id].source_executor_id, []).append(request_id)
                 self.answered(request_id)
+        self._before = _Before(list(self.messages), {}, found)
         deliveries = [
             Delivery(executor, [], [], cancelled=cancelled)
             for executor, cancelled in by_executor.items()

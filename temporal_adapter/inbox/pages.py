@@ -21,7 +21,7 @@ from .forms.nodes import Json
 from .given import Given
 from .paths import id_of, request_path
 from .rendering import page, request_page
-from .runs import Fate, RequestSeen, Runs, Trouble, told
+from .runs import Fate, RequestSeen, Runs, Trouble, too_late
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -109,7 +109,7 @@ async def _answered(runs: Runs, seen: RequestSeen, given: Given) -> Fate:
         Mistyped: What was typed is no JSON.
     """
     if seen.settled is not None:
-        return Fate("late", f"Your answer came too late. {told(seen.settled)}", settled=seen.settled)
+        return too_late(seen.settled, given.responder or None, given.comment or None)
     response = wire.Response(
         request_id=seen.request_id,
         response=given.form.value(),

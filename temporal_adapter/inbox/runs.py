@@ -213,12 +213,12 @@ class Runs:
             seen = await self.request(workflow_id, response.request_id)
             if seen.settled is None:
                 return Fate("refused", str(error))
-            return Fate("late", f"Your answer came too late. {told(seen.settled)}", settled=seen.settled)
+            return too_late(seen.settled, response.responder, response.comment)
         finally:
             self._listings.clear()
         # The same answer from two people is one answer, and the update accepts it from both: the trail has whose it is.
         settled = (await self.request(workflow_id, response.request_id)).settled
-        if settled is not None and _who(settled) != _who(response):
+        if settled is not None and not _is_of(settled, response.responder, response.comment):
             return Fate("late", f"The same answer was given before yours. {told(settled)}", settled=settled)
         return Fate("accepted", "Your answer was accepted.", accepted.checkpoint_id, settled)
 
@@ -255,8 +255,15 @@ def told(settled: wire.ReadableResponded) -> str:
     return f"{who} answered{at}."
 
 
-def _who(one: wire.ReadableResponded | wire.Response) -> tuple[str | None, str | None]:
-    return one.responder, one.comment
+def too_late(settled: wire.ReadableResponded, responder: str | None, comment: str | None) -> Fate:
+    """Return the fate of somebody's answer to a request that waits no more."""
+    # The same person with the same comment has sent it twice, or from two windows.
+    reason = "It is answered already." if _is_of(settled, responder, comment) else "Your answer came too late."
+    return Fate("late", f"{reason} {told(settled)}", settled=settled)
+
+
+def _is_of(settled: wire.ReadableResponded, responder: str | None, comment: str | None) -> bool:
+    return (settled.responder, settled.comment) == (responder, comment)
 
 
 async def _sent(run: DurableRun, response: wire.Response) -> Accepted:

@@ -11,6 +11,7 @@ from .seen import Responded
 
 RESPONSES_KEY = "responses"
 
+_CUT = ("responder", "comment")
 _TOLD = ("request_id", "executor_id", "outcome", "source", "responder", "comment", "at")
 
 
@@ -28,14 +29,24 @@ def answered_otherwise(request_id: str, told: str) -> str:
     return f"request {request_id!r} was already answered, with a different response, {told}."
 
 
+_TEXT_BUDGET = 64 * 1024  # characters of names and comments in one checkpoint: it may go through history
+
+
 def response_metadata(records: Iterable[Responded]) -> dict[str, Any]:
     """Return the metadata of a response-entry checkpoint: who answered or cancelled what, when, with what comment.
 
-    What was answered is in the checkpoint itself.
+    What was answered is in the checkpoint itself. Where there are many, long names and comments are cut: in full they
+    are in the audit trail.
     """
-    return {
-        RESPONSES_KEY: [
-            {key: value for key, value in msgspec.structs.asdict(one).items() if key in _TOLD and value is not None}
-            for one in records
-        ]
-    }
+    told = list(records)
+    longest = _TEXT_BUDGET // max(len(told), 1)
+    return {RESPONSES_KEY: [_told(one, longest) for one in told]}
+
+
+def _told(record: Responded, longest: int) -> dict[str, Any]:
+    fields = {key: value for key, value in msgspec.structs.asdict(record).items() if key in _TOLD and value is not None}
+    return {key: _cut(value, longest) if key in _CUT else value for key, value in fields.items()}
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}..."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import runpy
-import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.integration.test_readme import BLOCK, Reader
-from tests.support.http import events, served
+from tests.support.http import events, free_port, served
 from tests.support.running import until
 
 PAGE = Path(__file__).parents[2] / "docs" / "drop-in.md"
@@ -81,8 +80,7 @@ async def test_each_person_has_conversations_of_their_own(application: Any) -> N
 
 
 async def test_devui_serves_the_workflow(folder: Reader) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     (folder.folder / "devui.py").write_text(BLOCKS["devui.py"].replace("8090", port))
     process = await folder.start("python devui.py")
     assert process.stdout is not None

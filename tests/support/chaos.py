@@ -29,6 +29,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "test_runs_work_while_a_prune_follows_the_other": (),
     "test_twenty_runs_of_a_nested_graph_at_once_share_nothing": (),
     "test_six_chats_at_once_on_one_worker_each_do_the_same_as_alone_in_process": (),
+    "test_responses_to_many_runs_come_at_once": ("20",),
     # the worker, the server or the store goes away, once more
     "test_every_operation_works_without_a_workflow_cache": (),
     "test_a_worker_is_killed_in_a_turn_a_restore_and_a_reset": ("executor",),

@@ -38,7 +38,7 @@ class DeskWorker:
 
     def __init__(self, client: Client, task_queue: str, store: Path) -> None:
         address = client.service_client.config.target_host
-        self._arguments = [address, client.namespace, task_queue, str(store)]
+        self.arguments = [address, client.namespace, task_queue, str(store)]
         self.client = client
         self.task_queue = task_queue
         self.store = str(store)
@@ -52,7 +52,7 @@ class DeskWorker:
             sys.executable,
             "-m",
             "tests.support.desk_worker",
-            *self._arguments,
+            *self.arguments,
             cwd=REPOSITORY,
             env=environment(),
             stdout=asyncio.subprocess.PIPE,

@@ -10,9 +10,8 @@ from temporal_adapter import wire
 from temporal_adapter.answers import readable_request, readable_value
 from temporal_adapter.cli.running import tell
 from temporal_adapter.client import NoWorker
-from temporal_adapter.client.task_queues import pollers
 
-from .found import Found, asked, query, refreshed
+from .found import Found, asked, is_served, query, refreshed
 
 _LOOK_SECONDS = (0.1, 1.0)  # between looks for new events: at first, and at most
 
@@ -29,10 +28,13 @@ async def event_documents(one: Found) -> AsyncGenerator[dict[str, Any], None]:
             for shown in event_json(event):
                 yield shown
         return
-    if not one.is_open and not await pollers(one.client, one.description.task_queue):
+    waited = not await is_served(one)
+    if waited and not one.is_open:
         _tell_untold(one)
         return
-    offset, pause, waited = 0, _LOOK_SECONDS[0], False
+    if waited:
+        tell(f"Waiting: no worker serves task queue {one.description.task_queue!r}.")
+    offset, pause = 0, _LOOK_SECONDS[0]
     while True:
         closed = not (await refreshed(one)).is_open  # before the look, so that nothing comes after the last one
         page = await _page(one, offset, told=waited or closed)

@@ -17,6 +17,7 @@ from temporalio.client import (
     WorkflowUpdateFailedError,
 )
 from temporalio.common import QueryRejectCondition
+from temporalio.service import RPCError
 
 from temporal_adapter.cli.resting import explained
 from temporal_adapter.cli.running import CliError, ExitCode
@@ -80,6 +81,14 @@ async def query(one: Found, name: str, *args: Any) -> Any:
         return await one.run.unless_stuck(asking)
 
 
+async def is_served(one: Found) -> bool:
+    """Whether workers ask the run's task queue for work, as far as the server tells."""
+    try:
+        return bool(await pollers(one.client, one.description.task_queue))
+    except RPCError:  # who may not ask this may still ask the run
+        return True
+
+
 async def check_served(one: Found, otherwise: str = "") -> None:
     """See that somebody can answer for a run: else a query would wait for its timeout, and an update for ever.
 
@@ -87,7 +96,7 @@ async def check_served(one: Found, otherwise: str = "") -> None:
         CliError: No worker serves its task queue; says what to do, and what could be done otherwise.
     """
     queue = one.description.task_queue
-    if not await pollers(one.client, queue):
+    if not await is_served(one):
         raise CliError(
             ExitCode.UNREACHABLE,
             f"no worker serves task queue {queue!r} of run {one.run.id!r}, which can only say with one how it stands. "

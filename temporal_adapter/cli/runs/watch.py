@@ -105,18 +105,21 @@ async def _seen(one: Found, before: Snapshot | None) -> Snapshot:
     """Return where a run stands, as far as anybody tells."""
     from temporal_adapter.client import NoWorker
 
-    from .found import refreshed
+    from .found import is_served, refreshed
     from .snapshot import Snapshot, snapshot
 
-    try:
-        return await snapshot(one, before)
-    except CliError as error:
-        if not isinstance(error.__cause__, NoWorker):
-            raise
-        one = await refreshed(one)
-        if before is None:
-            return Snapshot(one, unanswered=str(error))
-        return Snapshot(one, before.status, before.graph, before.requests, before.outputs, unanswered=str(error))
+    unanswered = f"No worker serves task queue {one.description.task_queue!r}."
+    if await is_served(one):
+        try:
+            return await snapshot(one, before)
+        except CliError as error:
+            if not isinstance(error.__cause__, NoWorker):
+                raise
+            unanswered = str(error)
+    one = await refreshed(one)
+    if before is None:
+        return Snapshot(one, unanswered=unanswered)
+    return Snapshot(one, before.status, before.graph, before.requests, before.outputs, unanswered=unanswered)
 
 
 async def _end(options: ServerOptions, one: Found) -> ExitCode:

@@ -88,12 +88,15 @@ async def test_an_input_is_refused_while_a_cancellation_is_at_work(client: Clien
         await assert_replays(session.durable_run)
 
 
-async def test_a_turn_and_a_cancellation_at_once_both_come_to_an_end(client: Client, task_queue: str) -> None:
+@pytest.mark.parametrize("kwargs", [None, {"budget": 1}], ids=["plain", "with kwargs"])
+async def test_a_turn_and_a_cancellation_at_once_both_come_to_an_end(
+    client: Client, task_queue: str, kwargs: dict[str, Any] | None
+) -> None:
     async with serving(client, task_queue, releasing.two) as durable:
         session = durable.session(f"{task_queue}-session")
         await session.run(1)
         run = session.durable_run
-        responses = session.run(responses={"right-0": True})
+        responses = session.run(responses={"right-0": True}, function_invocation_kwargs=kwargs)
 
         outcomes = await asyncio.wait_for(
             asyncio.gather(responses, run.cancel_pending_requests(["left-0"]), return_exceptions=True), 60

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-from agent_framework_devui import DevServer
 
 from tests.support.desk_worker import DeskWorker
-from tests.support.http import events, served
-from tests.support.support_desk import desk
+from tests.support.http import events, started
 
 
 async def shown(web: httpx.AsyncClient, entity_id: str, conversation: str, given: Any) -> list[dict[str, Any]]:
@@ -28,11 +26,7 @@ def kinds(seen: list[dict[str, Any]]) -> list[str]:
 
 
 async def test_a_request_is_answered_after_the_loss_of_the_worker(desk_worker: DeskWorker, task_queue: str) -> None:
-    workflow = desk_worker.drop_in(desk, f"{task_queue}-session")
-    server = DevServer(ui_enabled=False, auth_enabled=False)
-    server.register_entities([workflow])
-
-    async with served(server.get_app()) as web:
+    async with started("tests.support.devui_server", *desk_worker.arguments, f"{task_queue}-session") as web:
         [entity] = (await web.get("/v1/entities")).json()["entities"]
         info = (await web.get(f"/v1/entities/{entity['id']}/info")).json()
         kept_as = {"entity_id": entity["id"], "type": "workflow_session"}

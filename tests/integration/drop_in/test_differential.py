@@ -19,8 +19,21 @@ from temporal_adapter.testing.on_temporal import Serving, worker
 from tests.support.agents import saying, two_agents
 from tests.support.graphs import GRAPHS, Graph, answer_all
 
+NAMES = (
+    "chain",
+    "fan-in that waits a superstep",
+    "loop without end",
+    "typed message",
+    "shared state with two writers",
+    "executor state by hooks",
+    "output designations",
+    "custom events",
+    "request, not answered",
+    "two requests, answered together",
+    "two requests, answered one by one",
+)
 CASES = {
-    **GRAPHS,
+    **{name: GRAPHS[name] for name in NAMES},
     "agents that answer word by word": Graph(two_agents(saying("a ", "b"), saying("c")), "write", answer_all),
 }
 BUILDS = {graph.build().name: graph.build for graph in CASES.values()}

@@ -278,8 +278,10 @@ async def test_whoever_leaves_a_stream_leaves_the_turn_to_go_on(serving: Serving
         if event.type == "started":
             break
 
-    while await workflow.refresh() is not PENDING:  # noqa: ASYNC110 - it can only be looked at
-        await asyncio.sleep(0.02)
+    async def asked() -> bool:
+        return await workflow.refresh() is PENDING
+
+    await running.until(asked)
 
     [request_id] = await pending(workflow)
     assert (await workflow.run(responses={request_id: True})).get_outputs() == [(500, [500])]

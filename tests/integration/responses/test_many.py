@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler, response_handler
 from temporalio.client import Client, WorkflowUpdateFailedError
 
@@ -15,7 +16,6 @@ from tests.support.running import pending, serving, until
 from tests.support.scripted import Script, asking
 
 ASKERS, EACH = 10, 100
-RUNS = 200
 
 
 class Send(Executor):
@@ -111,21 +111,24 @@ async def test_a_thousand_answers_in_one_message_of_which_one_is_wrong(client: C
     assert "must be int" in refused[0]["reason"]
 
 
-async def test_responses_to_two_hundred_runs_come_at_once(client: Client, task_queue: str) -> None:
+@pytest.mark.parametrize("count", [20, 200])
+async def test_responses_to_many_runs_come_at_once(client: Client, task_queue: str, count: int) -> None:
     script = Script()
     async with serving(client, task_queue, asking(script)) as durable:
-        runs = await asyncio.gather(*(durable.start(number) for number in range(RUNS)))
-        requests: list[list[Any]] = await asyncio.gather(*(until(run.pending_requests) for run in runs))
+        runs = await asyncio.gather(*(durable.start(number) for number in range(count)))
+        requests = [(await until(run.pending_requests))[0].request_id for run in runs]
+        answers = [{"request_id": one, "response": number % 2 == 0} for number, one in enumerate(requests)]
 
-        await asyncio.gather(
-            *(
-                run.respond(request.request_id, number % 2 == 0)
-                if number % 3
-                else run.handle.signal("respond", {"request_id": request.request_id, "response": number % 2 == 0})
-                for number, (run, [request]) in enumerate(zip(runs, requests, strict=True))
-            )
-        )
+        await asyncio.gather(*(map(send, range(count), runs, answers)))
 
         results = await asyncio.gather(*(run.handle.result() for run in runs))
-    assert [one["outputs"] for one in results] == [[["last", f"0.5: {number % 2 == 0}"]] for number in range(RUNS)]
-    assert script.calls["ask answered"] == RUNS
+    assert [one["outputs"] for one in results] == [[["last", f"0.5: {number % 2 == 0}"]] for number in range(count)]
+    assert script.calls["ask answered"] == count
+
+
+async def send(number: int, run: DurableRun, answer: dict[str, Any]) -> None:
+    """Send an answer by signal or, every fourth, by update."""
+    if number % 4:
+        await run.handle.signal("respond", answer)
+    else:
+        await run.handle.execute_update("respond", answer)

@@ -28,7 +28,7 @@ from .owner import Manner, stamp
 from .scripted import Group, Script, scripts
 
 SOAK = int(os.environ.get("GENERATED", "0"))
-DRAWN = settings(max_examples=SOAK or 60, deadline=None, derandomize=not SOAK, database=None)
+DRAWN = settings(max_examples=SOAK or 40, deadline=None, derandomize=not SOAK, database=None)
 SEEDS = st.integers(0, 2**32)
 
 

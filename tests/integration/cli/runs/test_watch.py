@@ -138,6 +138,18 @@ async def test_once_shows_where_a_run_stands(desk: Desk, serve: Serve, task_queu
     assert [one["request_id"] for one in document["pending_requests"]] == [by_executor["right"]]
 
 
+async def test_once_needs_a_worker_of_an_open_run(desk: Desk, client: Client, task_queue: str) -> None:
+    handle = await client.start_workflow("chain", 1, id=task_queue, task_queue=task_queue)
+    ended = await desk.type("watch", task_queue, "--once")
+    await handle.terminate()
+    over = await desk.json("watch", task_queue, "--once", code=1)
+
+    assert (ended.code, ended.out) == (3, "")
+    assert f"no worker serves task queue {task_queue!r}" in ended.err
+    assert (over["status"], over["state"], over["graph"]) == ("TERMINATED", None, None)
+    assert over["unanswered"] == f"No worker serves task queue {task_queue!r}."
+
+
 async def test_a_sub_workflow_is_shown_below_its_executor(desk: Desk, serve: Serve, task_queue: str) -> None:
     async with serve(messages) as durable:
         await (await durable.start(1, id=task_queue)).result()

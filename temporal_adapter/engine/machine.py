@@ -126,7 +126,7 @@ class Engine(WaitingRun):
         self.journal.status("CANCELLED")
         self._stop("the run was cancelled.", "cancelled")
         if not self._graph_known:  # there is none to commit for, and nothing but the input to lose
-            self._discard, self._ended = [], None
+            self._commits.nothing_to_tell()
         self._cancelled = True
         return self._decide()
 

@@ -12,8 +12,9 @@ from typing import Literal
 from temporal_adapter import wire
 from temporal_adapter.wire.names import path_text
 
+from .commits import Commits
 from .deadlines import Deadlines
-from .decisions import Commit, Decision, Fail, Finish, TurnEnded
+from .decisions import Decision, Fail, Finish, TurnEnded
 from .dispatch import Dispatch, Position
 from .facts import CancelRequested
 from .inbox import Source
@@ -67,17 +68,12 @@ class Run:
         self._restoring = False  # what is being seeded is a checkpoint
         self._rest_phase = Phase.IDLE  # of a session, before the input that is being seeded
         self._marks_end = marks_end
-        self._ended: wire.Ended | None = None  # for the store, until a commit has it
         self._dispatch = Dispatch(self._recorder)
+        self._commits = Commits(self._recorder, self._dispatch)
         self._waits_for_operator = False  # when an executor fails, instead of failing the run
         self._failure: wire.Failure | None = None  # of a run that is ending badly
         self._cancelled = False
-        self._discard: list[str] = []  # checkpoints that an abandoned activity may write
         self._inner: list[tuple[Level, wire.RestoredLevel]] = []  # sub-workflows of a session as a superstep found them
-        self._held: list[Level] = []  # levels whose superstep waits for a commit, to build on what that writes
-        self._marking: wire.Ended | None = None  # the mark that a commit has with it
-        self._committing, self._discarding = False, 0  # and how many of the discarded a commit has with it
-        self._stowing: list[str] = []  # the sub-workflows whose entries it has; "" where the run was abandoned since
 
     @property
     def lineage(self) -> Lineage:
@@ -222,19 +218,7 @@ class Run:
         self._begin_superstep(self._root)
 
     def _on_committed(self, outcome: wire.CommitOutcome, stowed: tuple[wire.Value, ...]) -> None:
-        self._discard = self._discard[self._discarding :]
-        stowing, self._stowing = self._stowing, []
-        self._committing, self._discarding = False, 0
-        if self._marking is not None and self._marking is self._ended:  # else there is a later one
-            self._ended = None
-        self._marking = None
-        self._recorder.settle(outcome)
-        if self._held:  # else the superstep was abandoned meanwhile
-            for path, value in zip(stowing, stowed, strict=True):
-                if path:
-                    self._dispatch.aside.stowed(path, value)
-        held, self._held = self._held, []
-        for level in held:
+        for level in self._commits.settle(outcome, stowed):
             self._run_superstep(level)
 
     # --- cancelled requests ---------------------------------------------------------------------------------
@@ -292,7 +276,7 @@ class Run:
     def _run_superstep(self, level: Level) -> None:
         superstep = level.under_way
         if not self._dispatch.may_begin(level, superstep):
-            self._held.append(level)
+            self._commits.held.append(level)
             return
         for position in superstep.first():
             self._deliver((level, position))
@@ -389,10 +373,7 @@ class Run:
             self._fail(failure)
         elif caller.executor_id in caller.level.graph.catching:
             self._dispatch.abandon_level(level)
-            inside = list(level.with_children())
-            self._held = [one for one in self._held if one not in inside]
-            abandoned = [path_text(one.path) for one in inside]
-            self._stowing = ["" if path in abandoned else path for path in self._stowing]
+            self._commits.abandon(list(level.with_children()))
             level.abandon()
             self._return_to(caller, level, failure)
         else:
@@ -423,18 +404,19 @@ class Run:
     def _abandon_superstep(self) -> None:
         self._discard_promised()
         self._dispatch.abandon()
-        self._held = []
+        self._commits.abandon()
         self._responses.keep(self._root)
         self._cancellations.fail()
 
     def _discard_promised(self) -> None:
         withdrawn = self._recorder.withdraw()
         if withdrawn is not None:
-            self._discard.append(withdrawn)
+            self._commits.discard(withdrawn)
 
     def _mark_ended(self, state: Literal["failed", "cancelled", "closed", "reset"]) -> None:
         if self._graph_known and self._marks_end():
-            self._ended = wire.Ended(state=state, checkpoint_id=self.lineage.head, at=self._recorder.mint().timestamp)
+            at = self._recorder.mint().timestamp
+            self._commits.mark_ended(wire.Ended(state=state, checkpoint_id=self.lineage.head, at=at))
 
     def _judge(self) -> None:
         if self.phase in (Phase.ENDING, Phase.ENDED):
@@ -452,35 +434,18 @@ class Run:
     def _mirror(self) -> None:
         """Commit what no delivery will carry: at rest, while an operator is waited for, and in the store's trouble."""
         if not self._graph_known:  # a session that refused its first input; what is owed waits for one that it takes
-            self._discard = [] if self.phase is Phase.ENDING else self._discard
+            if self.phase is Phase.ENDING:
+                self._commits.nothing_to_discard()
             return
-        carried = not (self._recorder.troubled or self._dispatch.stuck or self._held)
-        if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and carried):
+        if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and not self._commits.wanted):
             return
-        if self._committing:
-            return
-        records = self.lineage.carry()
-        stow = [self._stow(level) for level in self._held if level.path]
-        ended = self._ended if len(records) == self.lineage.unmirrored else None
-        if records or self._discard or stow or ended is not None:
-            self._committing = True
-            self._marking = ended
-            self._discarding = len(self._discard)
-            self._stowing = [one.path for one in stow]
-            discard = list(self._discard)
-            signature = self._root.graph.signature
-            self._decisions.append(
-                Commit(wire.CommitInput(graph=signature, records=records, discard=discard, stow=stow, ended=ended))
-            )
-
-    def _stow(self, level: Level) -> wire.Stow:
-        snapshot = wire.Snapshot(base=self._recorder.base, changes=self._dispatch.changes_of(level.path))
-        return wire.Stow(path=path_text(level.path), snapshot=snapshot)
+        commit = self._commits.next(self._root.graph.signature)
+        if commit is not None:
+            self._decisions.append(commit)
 
     def _conclude(self) -> None:
         """End the run once the blob store has every checkpoint."""
-        owed = self.lineage.unmirrored or self._discard or self._ended is not None
-        if self.phase is Phase.ENDING and not owed:
+        if self.phase is Phase.ENDING and not self._commits.owed:
             self.phase = Phase.ENDED
             if self._cancelled:
                 return

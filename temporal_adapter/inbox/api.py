@@ -168,6 +168,7 @@ async def show_request(request: Request, workflow_id: WorkflowId, request_id: Re
         **_UNREADABLE,
         409: {"model": Late, "description": "It is too late: another answer counts, or the request waits no more"},
         422: {"model": Refusal, "description": "The response does not fit; the request still waits"},
+        504: {"model": Refusal, "description": "It was sent, and no worker said yet whether it is accepted"},
     },
 )
 async def respond(request: Request, workflow_id: WorkflowId, request_id: RequestId, given: Given) -> Any:

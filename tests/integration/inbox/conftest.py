@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -11,6 +12,8 @@ from uuid import uuid4
 import httpx
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp
 from temporalio.client import Client
 
 from temporal_adapter import BlobStore, DurableRun, DurableWorkflow
@@ -70,16 +73,28 @@ async def desk(client: Client, desk_store: BlobStore) -> AsyncIterator[Desk]:
         yield Desk(workflow)
 
 
-@pytest.fixture(scope="session")
-async def inbox(client: Client, desk_store: BlobStore) -> AsyncIterator[str]:
-    """The address of an inbox, such as `http://127.0.0.1:4711`."""
-    served = asyncio.get_running_loop().create_future()
-    serving_it = asyncio.ensure_future(
-        serve(application(Runs(client, desk_store), Guard()), "127.0.0.1", 0, served.set_result)
-    )
-    yield await served
+@asynccontextmanager
+async def served(app: ASGIApp) -> AsyncIterator[str]:
+    """Serves an application on a port of loopback; yields its address, such as `http://127.0.0.1:4711`."""
+    address = asyncio.get_running_loop().create_future()
+    serving_it = asyncio.ensure_future(serve(app, "127.0.0.1", 0, address.set_result))
+    yield await address
     serving_it.cancel()
     await serving_it
+
+
+@pytest.fixture(scope="session")
+async def inbox(client: Client, desk_store: BlobStore) -> AsyncIterator[str]:
+    """The address of an inbox."""
+    async with served(application(Runs(client, desk_store), Guard())) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+async def other_site() -> AsyncIterator[str]:
+    """The address of another site's page, which has nothing on it."""
+    async with served(HTMLResponse("<!doctype html><title>Another site</title><body></body>")) as address:
+        yield address.replace("127.0.0.1", "localhost")
 
 
 @pytest.fixture

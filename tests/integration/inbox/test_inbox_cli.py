@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import typer
 from temporalio.client import Client
 
+from temporal_adapter.cli.app import app
 from tests.support import commands
 
 from .conftest import Desk
 
+PAGE = (Path(__file__).parents[3] / "docs" / "inbox.md").read_text()
 CLI = ("-m", "temporal_adapter.cli")
 FACTORY = "tests.integration.inbox.desk:build_desk"
 TOKEN = "a-token-that-is-long-enough"
@@ -84,27 +89,20 @@ async def test_a_runs_graph_is_drawn_with_its_progress(desk: Desk, shell: dict[s
     file = tmp_path / "desk.svg"
     assert (await typed(shell, "graph", asked.run.id, "--output", str(file))).code == 0
     assert "waits for a response" in "".join(ElementTree.parse(file).getroot().itertext())
-    document = json.loads((await typed(shell, "graph", asked.run.id, "--json")).out)
-    assert [(one["executor_id"], one["state"]) for one in document["executors"]] == [
-        ("desk", "waiting"),
-        ("file", "idle"),
-    ]
 
 
-async def test_a_workflows_graph_is_drawn_without_a_server() -> None:
+async def test_a_workflows_graph_is_told_without_a_server() -> None:
     env = commands.environment(TEMPORAL_ADDRESS="127.0.0.1:1")
-    drawn = await typed(env, "graph", "--workflow", FACTORY, "--format", "svg")
-    assert drawn.code == 0
-    assert ElementTree.fromstring(drawn.out).tag == "{http://www.w3.org/2000/svg}svg"
+    ended = await typed(env, "graph", "--workflow", FACTORY, "--json")
+    assert ended.code == 0
+    graph = json.loads(ended.out)
+    assert [(one["executor_id"], one["state"]) for one in graph["executors"]] == [("desk", "idle"), ("file", "idle")]
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "error"),
     [
-        ([], 2, "give either the workflow id of a run, or --workflow"),
         (["run-1", "--workflow", FACTORY], 2, "give either the workflow id of a run, or --workflow"),
-        (["--workflow", "tests.integration.inbox.desk:Desk"], 2, "--workflow: "),
-        (["--workflow", FACTORY, "--json", "--format", "svg"], 2, "--json is shown"),
         (["--workflow", FACTORY, "--output", "no/such/folder/graph.svg"], 2, "--output: no/such/folder/graph.svg"),
         (["no-such-run"], 4, "no-such-run"),
     ],
@@ -116,3 +114,24 @@ async def test_what_cannot_be_drawn_is_one_line_with_the_reason(
     assert ended.code == code
     assert error in ended.err
     assert ended.err.count("\n") == 1
+
+
+# --- the documentation --------------------------------------------------------------------------------------
+
+
+async def test_the_page_names_options_and_addresses_that_there_are(http: httpx.AsyncClient) -> None:
+    commands_there: Any = typer.main.get_command(app)
+    there = {
+        one for name in ("inbox", "graph") for option in commands_there.commands[name].params for one in option.opts
+    }
+    named_options = set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", PAGE))
+    assert len(named_options) > 5
+    assert named_options <= there
+    described = (await http.get("/api/openapi.json")).json()["paths"]
+    named = re.findall(r"`(GET|POST) (/api/[^`?]+)", PAGE)
+    assert {(path, method.lower()) for method, path in named} <= {
+        (path, method) for path, methods in described.items() for method in methods
+    }
+    assert len(named) == 5
+    statuses = described["/api/runs/{workflow_id}/requests/{request_id}/response"]["post"]["responses"]
+    assert set(statuses) == set(re.findall(r"\b(200|4\d\d|50\d)\b", PAGE)) | {"502"}

@@ -51,7 +51,8 @@ def readable_value(value: wire.Value) -> Any:
 
 def readable_responded(record: wire.Responded) -> wire.ReadableResponded:
     """Return an entry of the audit trail in plain JSON."""
-    told = {key: value for key, value in msgspec.structs.asdict(record).items() if key != "response"}
+    unreadable = ("response", "fingerprint")
+    told = {key: value for key, value in msgspec.structs.asdict(record).items() if key not in unreadable}
     return wire.ReadableResponded(**told, response=None if record.response is None else readable_value(record.response))
 
 
@@ -63,6 +64,11 @@ def page_of_requests(requests: Sequence[wire.Request], offset: int) -> list[wire
 def page_of_records(records: Sequence[wire.Responded], offset: int) -> list[wire.Responded]:
     """Return the entries of the audit trail from an offset on, as many as fit one answer; none at the end."""
     return _page(records, offset, lambda one: _size(one.response) + len(one.comment or "") + len(one.reason or ""))
+
+
+def page_of_headers(headers: Sequence[wire.CheckpointHeader], offset: int) -> list[wire.CheckpointHeader]:
+    """Return the checkpoint lineage from an offset on, as much as fits one answer; nothing at the end."""
+    return _page(headers, offset, lambda one: len(wire.to_bytes(one.metadata)) if one.metadata else 0)
 
 
 def page_of_outputs(outputs: Sequence[wire.Value | None], offset: int) -> list[Any]:

@@ -14,17 +14,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy, SearchAttributeKey
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
     from temporal_adapter.activity_errors import as_application_error, cause_of, failure_of, will_pass
+    from temporal_adapter.attendance import Attendance
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import (
         Answer,
@@ -48,12 +49,10 @@ with workflow.unsafe.imports_passed_through():
         ResponsesReceived,
         Seeded,
         Stamp,
-        TimeReached,
         TurnEnded,
     )
     from temporal_adapter.stream_log import StreamLog, asks_for_stream, may_stream
     from temporal_adapter.wire.names import (
-        PENDING_REQUESTS_ATTRIBUTE,
         Service,
         executor_activity_type,
         service_activity_type,
@@ -90,10 +89,6 @@ _NOTIFY = ActivityConfig(
     start_to_close_timeout=timedelta(minutes=1),
     retry_policy=RetryPolicy(maximum_attempts=5, maximum_interval=timedelta(minutes=1)),
 )
-_SOON = timedelta(milliseconds=1)
-
-_PENDING_REQUESTS = SearchAttributeKey.for_int(PENDING_REQUESTS_ATTRIBUTE)
-
 _CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
 
 ResultT = TypeVar(
@@ -128,6 +123,7 @@ class Execution:
         if self._observe is not None:
             self._engine.observe(self._observe)
         self._facts: list[Fact] = []
+        self._attendance = Attendance(self._engine, self._spawn, self._facts.append)
         self._deliveries: dict[int, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
         self._tickets: int = 0
@@ -141,9 +137,6 @@ class Execution:
         self._turn_progress: dict[str, wire.TurnProgress] = {}  # of the last few, by the id of their update
         self._conclusion: Finish | Fail | None = None
         self._error: BaseException | None = None  # of the delivery that failed the run
-        self._alarm: asyncio.Task[None] | None = None  # waits for what is due next
-        self._alarm_at: str | None = None
-        self._counted = 0  # pending requests, as the search attribute has it
         self._crash: BaseException | None = None  # of a task of ours: a fault, which must stop the workflow task
 
     def _concluded(self) -> bool:
@@ -222,8 +215,7 @@ class Execution:
                     self._carry_out(decision)
             if self._engine.phase in (Phase.ENDING, Phase.ENDED):
                 self._stop_deliveries()
-            self._set_alarm()
-            self._count_requests()
+            self._attendance.look()
 
     def _may_be_early(self, received: ResponsesReceived) -> bool:
         """Whether a request that is unknown may be in a result that came together with the response.
@@ -241,33 +233,6 @@ class Execution:
         with contextlib.suppress(FailureError):
             self._recorded(wire.TurnTaken, await self._local("turn", wire.TakeTurn()))
         self._facts.append(received)
-
-    def _set_alarm(self) -> None:
-        """Wait for what is due next about a request, if anything is, and for nothing else."""
-        due = self._engine.next_due()
-        if due == self._alarm_at:
-            return
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm, self._alarm_at = None, due
-        if due is not None:
-            self._alarm = self._spawn(self._ring(due))
-
-    async def _ring(self, due: str) -> None:
-        left = datetime.fromisoformat(due) - workflow.now()
-        await workflow.sleep(max(left, _SOON), summary="deadline of a request")
-        self._alarm, self._alarm_at = None, None
-        self._facts.append(TimeReached(due))
-
-    def _count_requests(self) -> None:
-        """Keep the search attribute up to date: at rest, and whenever a run begins or ceases to wait for people."""
-        if not self._engine.counts_requests:
-            return
-        count = len(self._engine.pending_requests())
-        at_rest = self._engine.phase is not Phase.RUNNING
-        if count != self._counted and (at_rest or 0 in (count, self._counted)):
-            self._counted = count
-            workflow.upsert_search_attributes([_PENDING_REQUESTS.value_set(count)])  # pyright: ignore[reportUnknownMemberType]
 
     def _stop_deliveries(self) -> None:
         for task in self._deliveries.values():

@@ -119,6 +119,7 @@ class BuiltGraph:
                 )
                 for group in self.workflow.edge_groups
                 for edge in group.edges
+                if edge.source_id in self.workflow.executors  # not the one by which an input comes in
             ],
             catching=[key for key in self.children if type(self.workflow.executors[key]) is not WorkflowExecutor],
         )

@@ -62,9 +62,9 @@ async def graph(
             ExitCode.USAGE, "give either the workflow id of a run, or --workflow with what builds the graph."
         )
     progress = _of_factory(workflow) if workflow_id is None else await _of_run(options, workflow_id)
+    if options.as_json and (to is not None or format is not None):
+        raise CliError(ExitCode.USAGE, "--json is shown, and has no format: leave out --output and --format.")
     if options.as_json:
-        if to is not None or format is not None:
-            raise CliError(ExitCode.USAGE, "--json is shown, and has no format: leave out --output and --format.")
         output.print_json(msgspec.to_builtins(progress))
         return ExitCode.OK
     drawn = _drawn(progress, format or (Format.SVG if to and to.suffix.lower() == ".svg" else Format.MERMAID))

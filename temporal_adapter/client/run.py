@@ -259,7 +259,7 @@ class DurableRun:
         Raises:
             RunNotFound: There is no such run.
         """
-        headers = [wire.load(wire.CheckpointHeader, header) for header in await self._query("checkpoints")]
+        headers = await self._all_pages("checkpoints", wire.CheckpointHeader)
         return [
             CheckpointInfo(
                 header.checkpoint_id, header.previous_checkpoint_id, header.kind, header.iteration, header.timestamp

@@ -51,9 +51,7 @@ class SessionView:
 
     async def _look(self) -> Seen:
         status = wire.load(wire.RunStatus, await self._query("status"))
-        requests: list[wire.Request] = []
-        while page := await self._query("requests", len(requests)):
-            requests += [wire.load(wire.Request, one) for one in page]
+        requests = [wire.load(wire.Request, one) for one in await self._all_of("requests")]
         self._known = {one.request_id: (one, await self._event(one)) for one in requests}
         state = WorkflowRunState(status.state)
         return Seen(
@@ -64,7 +62,14 @@ class SessionView:
         )
 
     async def _checkpoint_ids(self) -> set[str]:
-        return {one["checkpoint_id"] for one in await self._query("checkpoints")}
+        return {one["checkpoint_id"] for one in await self._all_of("checkpoints")}
+
+    async def _all_of(self, query: str) -> list[Any]:
+        """Return what a query answers in pages."""
+        items: list[Any] = []
+        while page := await self._query(query, len(items)):
+            items += page
+        return items
 
     async def _event(self, request: wire.Request) -> WorkflowEvent[Any]:
         known = self._known.get(request.request_id)

@@ -18,6 +18,9 @@ from .runs import Runs, Trouble
 _STATIC = Path(__file__).parent / "static"
 _HTMX_FILES = ("htmx-2.min.js", "htmx.min.js")  # as releases of django-htmx name it
 
+# For htmx: the page stays as it is, with whatever was typed in it, and the reason is put on it.
+_BESIDE_THE_FORM = {"HX-Retarget": "#trouble", "HX-Reselect": "#reason", "HX-Reswap": "innerHTML show:window:top"}
+
 
 def application(runs: Runs, guard: Guard | None = None) -> ASGIApp:
     """Return the inbox as an ASGI application.
@@ -48,7 +51,10 @@ async def _trouble(request: Request, error: Exception) -> Response:
     assert isinstance(error, Trouble)
     if request.url.path.startswith("/api/"):
         return JSONResponse({"detail": str(error)}, error.status)
-    return pages.trouble(error)
+    shown = pages.trouble(error)
+    if "hx-request" in request.headers:
+        shown.headers.update(_BESIDE_THE_FORM if request.method == "POST" else {"HX-Reswap": "none"})
+    return shown
 
 
 async def _static(name: str) -> Response:

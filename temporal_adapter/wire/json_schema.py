@@ -102,6 +102,7 @@ def _doors() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "query.events.answer", _ref(EventLog)
     yield "query.status.answer", _ref(RunStatus)
     yield "query.graph.answer", _ref(GraphProgress)
+    yield "query.checkpoints.argument", offset
     yield "query.checkpoints.answer", {"type": "array", "items": _ref(CheckpointHeader)}
     yield "signal.respond.argument", one_or_many
     yield "update.respond.argument", one_or_many

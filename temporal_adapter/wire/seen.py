@@ -24,15 +24,14 @@ class PendingRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     reminders: int = 0  # sent so far
 
 
-class Responded(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What became of a response, a cancellation or an expiry: an entry of the audit trail."""
+class ReadableResponded(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """An entry of the query `responses`, the audit trail: what became of a response, a cancellation or an expiry."""
 
     request_id: str
     outcome: Literal["accepted", "refused", "cancelled", "expired"]
     executor_id: str | None = None  # None: no such request is known
     source: Literal["person", "deadline", "replay"] = "person"
-    response: Value | None = None  # what was accepted, coerced
-    fingerprint: str | None = None  # of what was accepted, as it came
+    response: Any = None  # what was accepted, coerced; or {"ref": ..., "size": ...}, of what is in the blob store
     responder: str | None = None
     comment: str | None = None
     at: str | None = None
@@ -40,10 +39,11 @@ class Responded(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     reason: str | None = None  # of a refusal
 
 
-class ReadableResponded(Responded, frozen=True, omit_defaults=True, kw_only=True):
-    """An entry of the query `responses`: the same in plain JSON."""
+class Responded(ReadableResponded, frozen=True, omit_defaults=True, kw_only=True):
+    """The same with types kept: an entry of the query `recorded_responses`."""
 
-    response: Any = None  # or {"ref": ..., "size": ...}, of what is in the blob store
+    response: Value | None = None
+    fingerprint: str | None = None  # of what was accepted, as it came
 
 
 class CancelRequests(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import httpx
 import msgspec
-import pytest
 from temporalio import workflow
 from temporalio.client import Client
 from temporalio.worker import Worker
@@ -97,33 +96,31 @@ async def test_the_same_answer_again_by_the_same_person_is_the_same_acceptance(
     assert other.json()["detail"].startswith("The same answer was given before yours. Ada answered at ")
 
 
-@pytest.mark.parametrize("id", ["a/b c", "..%2F..", "%", "?#;é漢", "<script>", "'\"\\"])
-async def test_any_workflow_id_is_a_part_of_a_path(desk: Desk, http: httpx.AsyncClient, id: str) -> None:
-    asked = await desk.ask("bool", id=id)
+async def test_any_workflow_id_is_a_part_of_a_path(desk: Desk, http: httpx.AsyncClient) -> None:
+    asked = await desk.ask("bool", id="../a/b c%2F%?#;é漢<script>'\"\\")
     page = await http.get(asked.path)
     assert page.status_code == 200
     assert (await http.get(api_path(asked))).json()["workflow_id"] == asked.run.id
     assert (await http.post(api_path(asked, "/response"), json={"response": False})).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        (b'{"response": NaN}', 422),
-        (b'{"response": true, "approver": "Eve"}', 422),
-        (b"{}", 422),
-        (b"[" * 100_000, 400),
-        (b'{"response": "\xff"}', 400),
-        (b'{"response": {"$": "pickle", "data": "gASVBAAAAAAAAABLAC4="}}', 422),
-        (b'{"response": "' + b"x" * 3_000_000 + b'"}', 413),
-    ],
-)
-async def test_a_hostile_answer_is_refused_and_the_request_still_waits(
-    desk: Desk, http: httpx.AsyncClient, body: bytes, status: int
-) -> None:
+HOSTILE: list[tuple[bytes, int]] = [
+    (b'{"response": NaN}', 422),
+    (b'{"response": true, "approver": "Eve"}', 422),
+    (b"{}", 422),
+    (b"[" * 100_000, 400),
+    (b'{"response": "\xff"}', 400),
+    (b'{"response": {"$": "pickle", "data": "gASVBAAAAAAAAABLAC4="}}', 422),
+    (b'{"response": ' + b"[" * 400 + b"]" * 400 + b"}", 422),
+    (b'{"response": "' + b"x" * 3_000_000 + b'"}', 413),
+]
+
+
+async def test_a_hostile_answer_is_refused_and_the_request_still_waits(desk: Desk, http: httpx.AsyncClient) -> None:
     asked = await desk.ask("bool")
-    given = await http.post(api_path(asked, "/response"), content=body, headers={"content-type": "application/json"})
-    assert given.status_code == status
+    as_json = {"content-type": "application/json"}
+    given = [await http.post(api_path(asked, "/response"), content=body, headers=as_json) for body, _ in HOSTILE]
+    assert [one.status_code for one in given] == [status for _, status in HOSTILE]
     assert (await http.get(api_path(asked))).json()["state"] == "pending"
 
 

@@ -6,6 +6,8 @@ import asyncio
 import json
 from typing import Any
 
+from playwright.async_api import expect
+
 from .conftest import Desk, Person
 
 ACCEPTED = "Your answer was accepted."
@@ -110,6 +112,19 @@ async def test_a_refused_answer_is_explained_and_nothing_that_was_typed_is_lost(
     await ada.page.get_by_role("button", name="Send answer").click()
     await ada.reads("#fate", ACCEPTED)
     assert await asked.result() == ["{'pens': 3}"]
+
+
+async def test_what_cannot_be_done_now_is_said_and_nothing_that_was_typed_is_lost(desk: Desk, people: Any) -> None:
+    asked = await desk.ask("text")
+    ada: Person = await people()
+    await ada.open(asked.path)
+    await ada.page.get_by_label("Answer").first.fill("a long answer")
+    await ada.page.evaluate("document.getElementById('answer').setAttribute('hx-post', '/runs/gone/requests/r')")
+    await ada.page.evaluate("htmx.process(document.getElementById('answer'))")
+    await ada.page.get_by_role("button", name="Send answer").click()
+    await ada.reads("#trouble", "There is no run with workflow id 'gone'")
+    assert await ada.page.get_by_label("Answer").first.input_value() == "a long answer"
+    await expect(ada.page.get_by_role("button", name="Send answer")).to_be_enabled()
 
 
 async def test_of_two_people_one_wins_and_the_other_reads_who_did(desk: Desk, people: Any) -> None:

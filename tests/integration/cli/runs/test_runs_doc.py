@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
+import importlib
 import json
-import os
 import re
+import shlex
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from temporalio.client import Client
 
 from temporal_adapter import BlobStore
+from temporal_adapter.client.task_queues import pollers
 from temporal_adapter.wire.names import PENDING_REQUESTS_ATTRIBUTE
-from tests.support import commands, shells
-from tests.support.running import serving
+from tests.support import commands
+from tests.support.running import serving, until
 from workers.dev_server import dev_server
 
 from .conftest import Desk, Serve
@@ -30,8 +30,6 @@ TYPED = {one["name"]: one["code"] for one in OF_RUNS if one["kind"] == "bash"}
 SHOWN = {one["name"]: one["code"] for one in OF_RUNS if one["kind"] == "text"}
 GREETING = next(one["code"] for one in BLOCK.finditer((ROOT / "README.md").read_text()) if one["name"] == "greeting.py")
 
-SCRIPT = f'#!/bin/sh\nexec {sys.executable} -m temporal_adapter.cli "$@"\n'
-
 CHANCE = {
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}": "ID",
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ": "TIME",
@@ -43,35 +41,33 @@ CHANCE = {
 
 
 @pytest.fixture
-async def shell(tmp_path: Path) -> AsyncIterator[shells.Shell]:
-    """A reader's shell, beside a server of their own and the README's worker."""
+async def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+    """A reader in a folder with the README's graph, beside a server of their own and the README's worker."""
     (tmp_path / "greeting.py").write_text(GREETING)
-    script = tmp_path / "bin" / "temporal-adapter"
-    script.parent.mkdir()
-    script.write_text(SCRIPT)
-    script.chmod(0o755)
-    names: dict[str, Any] = {"__name__": "greeting"}
-    exec(GREETING, names)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "greeting", raising=False)
+    greeting = importlib.import_module("greeting")
     async with dev_server(arguments=["--search-attribute", f"{PENDING_REQUESTS_ATTRIBUTE}=Int"]) as server:
         client = await Client.connect(server.address)
-        path = os.pathsep.join([str(script.parent), os.environ.get("PATH", os.defpath)])
         store = BlobStore(tmp_path / "checkpoints")
-        async with serving(client, "greetings", names["build"], store=store, search_attributes=True):
-            yield shells.Shell(tmp_path, TEMPORAL_ADDRESS=server.address, PATH=path)
+        async with serving(client, "greetings", greeting.build, store=store, search_attributes=True):
+            await until(lambda: pollers(client, "greetings"))
+            yield Desk({"TEMPORAL_ADDRESS": server.address, "TEMPORAL_CONFIG_FILE": "/dev/null"})
+    sys.modules.pop("greeting", None)
 
 
-async def typed(shell: shells.Shell, command: str) -> commands.Ended:
-    process = await asyncio.create_subprocess_exec(
-        "bash",
-        "-uc",
-        command,
-        cwd=shell.folder,
-        env=shell.env,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 100)
-    return commands.Ended(process.returncode or 0, out.decode(), err.decode())
+async def typed(reader: Desk, block: str) -> commands.Ended:
+    """Type a block of the page, line by line; return what its commands printed."""
+    printed, code = "", 0
+    for line in block.splitlines():
+        program, *words = shlex.split(line)
+        assert program == "temporal-adapter"
+        away = words[-2:] == [">", "/dev/null"]
+        ended = await reader.type(*(words[:-2] if away else words))
+        printed += "" if away else ended.out
+        code = code or ended.code
+    return commands.Ended(code, printed, "")
 
 
 def without_chance(text: str) -> list[str]:
@@ -80,13 +76,13 @@ def without_chance(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
-async def test_the_page_does_what_it_says(shell: shells.Shell) -> None:
+async def test_the_page_does_what_it_says(reader: Desk) -> None:
     assert TYPED.keys() == SHOWN.keys()
     for name, command in TYPED.items():
-        ended = await typed(shell, command)
+        ended = await typed(reader, command)
         if name == "runs-list":  # a run is in a list a moment after it started
             while len(ended.out.splitlines()) < 4:
-                ended = await typed(shell, command)
+                ended = await typed(reader, command)
 
         assert ended.code == 0, (name, ended)
         assert without_chance(ended.out) == without_chance(SHOWN[name]), name

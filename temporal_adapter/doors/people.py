@@ -1,0 +1,155 @@
+"""What people tell a run: responses, cancellations of requests, and an operator's retries.
+
+A signal must never fail, whatever is in it: it would fail the run, or its workflow task for ever. So all signals come
+through one door, which reads their payloads itself; what becomes of a bad one is in the events.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError, FailureError
+
+with workflow.unsafe.imports_passed_through():
+    from temporal_adapter import wire
+    from temporal_adapter.answers import fates_as_json
+    from temporal_adapter.converter import ordered_json
+    from temporal_adapter.engine import CancelRequested, Fate, ResponsesReceived
+    from temporal_adapter.wire.names import CANCEL_REFUSED, RESPONSE_REFUSED, RETRY_REFUSED
+
+    from .queries import Queries
+
+SIGNALS = ("respond", "cancel_requests", "retry")
+
+_SHOWN_REASONS = 2000  # characters of refusals in the error of an update; its details have each in full
+
+
+class People(Queries):
+    """A run that people can answer."""
+
+    @workflow.signal(dynamic=True)
+    async def _signal(self, name: str, payloads: Sequence[RawValue]) -> None:
+        if name not in SIGNALS:
+            self._warn(f"Signal {name!r} is unknown, and was ignored; there are: {', '.join(SIGNALS)}.")
+            return
+        try:
+            data = [workflow.payload_converter().from_payload(one.payload) for one in payloads]
+        except Exception as error:  # of whatever cannot be read
+            self._warn(f"A {name} signal was refused: it cannot be read as JSON ({type(error).__name__}: {error}).")
+            return
+        try:
+            if name == "respond":
+                self._receive(wire.parse_responses(*data))
+            elif name == "cancel_requests":
+                await self._cancel_by_signal(wire.parse_cancel_requests(*data))
+            else:
+                await self._retry(data)
+        except (wire.WireError, ApplicationError) as error:
+            self._warn(f"A {name} signal was refused: {error}")
+
+    async def _cancel_by_signal(self, asked: wire.CancelRequests) -> None:
+        with contextlib.suppress(FailureError):  # which would fail the run
+            await self._in_turn()
+        self._receive_cancellation(asked)
+
+    @workflow.update(name="respond", description="Answer pending requests; fails with the reason if refused.")
+    async def _respond_update(self, responses: Any = None, *more: Any) -> Any:
+        return await self._respond(wire.parse_responses(responses, *more))
+
+    async def _respond(
+        self,
+        responses: Sequence[wire.Response],
+        *,
+        whole: bool = False,
+        state: Mapping[str, wire.Value] | None = None,
+    ) -> Any:
+        fates = await self._fates(self._receive(responses, whole=whole, state=state), RESPONSE_REFUSED)
+        return ordered_json(fates_as_json(fates))
+
+    async def _fates(self, ticket: int, error_type: str) -> Sequence[Fate]:
+        """Wait for the answer to a ticket.
+
+        Raises:
+            ApplicationError: Of this type; something of it was refused.
+        """
+        self._awaited.add(ticket)
+        await workflow.wait_condition(lambda: ticket in self._answers)
+        self._awaited.discard(ticket)
+        fates = self._answers.pop(ticket)
+        refused = [fate.refused for fate in fates if fate.refused is not None]
+        if refused:
+            reasons = " ".join(refused)
+            shown = reasons if len(reasons) <= _SHOWN_REASONS else f"{reasons[:_SHOWN_REASONS]}..."
+            raise ApplicationError(shown, fates_as_json(fates), type=error_type, non_retryable=True)
+        return fates
+
+    @_respond_update.validator
+    def _validate_respond(self, responses: Any = None, *more: Any) -> None:
+        try:
+            wire.parse_responses(responses, *more)
+        except wire.WireError as error:
+            raise ApplicationError(str(error), type=RESPONSE_REFUSED, non_retryable=True) from None
+
+    @workflow.update(name="cancel_requests", description="Cancel pending requests, all or none; or fail with a reason.")
+    async def _cancel_requests_update(self, asked: Any = None, *more: Any) -> Any:
+        parsed = wire.parse_cancel_requests(asked, *more)
+        await self._in_turn()
+        fates = await self._fates(self._receive_cancellation(parsed), CANCEL_REFUSED)
+        return {"cancelled": [fate.request_id for fate in fates]}
+
+    @_cancel_requests_update.validator
+    def _validate_cancel_requests(self, asked: Any = None, *more: Any) -> None:
+        try:
+            wire.parse_cancel_requests(asked, *more)
+        except wire.WireError as error:
+            raise ApplicationError(str(error), type=CANCEL_REFUSED, non_retryable=True) from None
+
+    def _receive_cancellation(self, asked: wire.CancelRequests) -> int:
+        self._tickets += 1
+        self._facts.append(CancelRequested(self._tickets, asked))
+        return self._tickets
+
+    @workflow.update(name="retry", description="Run failed executors again: those named by path, or all.")
+    async def _retry_update(self, *executors: Any) -> Any:
+        return await self._retry(executors)
+
+    async def _retry(self, executors: Sequence[Any]) -> list[str]:
+        # As `_in_turn`, by a timer: that is what histories of earlier releases have.
+        await workflow.sleep(timedelta(milliseconds=1))
+        failed = [one.executor for one in self._engine.status().failed_executors]
+        unknown = [one for one in executors if one not in failed]
+        if unknown or not failed:
+            there = f"there are {', '.join(map(repr, failed))}" if failed else "none does"
+            named = ", ".join(map(repr, unknown)) or "any"
+            raise ApplicationError(
+                f"No executor {named} waits for a retry; {there}.", type=RETRY_REFUSED, non_retryable=True
+            )
+        wanted = [one for one in failed if not executors or one in executors]
+        self._error = None  # of a failure that is not the run's
+        for decision in self._engine.retry(wanted):
+            self._carry_out(decision)
+        return wanted
+
+    async def _in_turn(self) -> None:
+        """Wait until the results that came before an update are known.
+
+        A worker without the run in its cache may be given the update first. By the end of a local activity both are
+        known, in the first execution as in every replay; and sooner than by a timer, which takes up to a second.
+        """
+        self._recorded(wire.TurnTaken, await self._local("turn", wire.TakeTurn()))
+
+    def _receive(
+        self,
+        responses: Sequence[wire.Response],
+        *,
+        whole: bool = False,
+        state: Mapping[str, wire.Value] | None = None,
+    ) -> int:
+        self._tickets += 1
+        self._facts.append(ResponsesReceived(self._tickets, tuple(responses), whole, state=state or {}))
+        return self._tickets

@@ -30,9 +30,11 @@ demo: $(VENV)/.installed ## Run the example on a dev server: start, approve, fin
 	$(BIN)/python -m workers.demo
 
 test: $(VENV)/.installed ## Run the tests
+	$(BIN)/python -m tests.support.chromium
 	$(PYTEST) -m "not chaos"
 
 chaos: $(VENV)/.installed ## Run the tests that take too long for `make test`
+	$(BIN)/python -m tests.support.chromium
 	$(PYTEST) -m chaos
 
 check: lint types ## Run lint and types

@@ -21,6 +21,7 @@ from temporal_adapter.values import EncodeError, to_plain_json
 from temporal_adapter.wire.names import executor_activity_type
 
 _LONGEST = timedelta(days=36_500)
+_LARGEST_DEFAULT = 16 * 1024  # bytes of JSON
 
 OnExpiry = Literal["fail", "cancel", "default"]
 
@@ -149,9 +150,13 @@ def _problem_of_expiry(one: Deadline) -> str | None:
     if one.on_expiry != "default" and one.default is not None:
         return "a default is given with on_expiry='default' only."
     try:
-        one.terms()
+        size = len(wire.to_bytes(one.terms().default))
     except EncodeError as error:
         return f"the default cannot be sent: {error}"
+    if size > _LARGEST_DEFAULT:
+        return (
+            f"the default has {size} bytes in JSON, and each request would carry it: {_LARGEST_DEFAULT} are possible."
+        )
     return None
 
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
 from typing import Any, TypeVar, cast
 
 from agent_framework import WorkflowEvent, WorkflowInvocationKwargs, WorkflowRunResult, WorkflowRunState
-from temporalio.api.enums.v1 import EventType
 from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowFailureError,
@@ -21,10 +20,11 @@ from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.values import to_plain_json
 
-from .errors import CancelRefused, NoWorker, ResponseRefused, RunClosed, explained, not_registered, says_not_registered
+from .errors import CancelRefused, NoWorker, ResponseRefused, RunClosed, explained
 from .raising import raised_again
 from .reading import EventReader, run_result
 from .streaming import LiveMerge, read_live
+from .stuck import check_known
 from .told import Accepted, Answered, CheckpointInfo, FailedExecutor, RunStatus
 
 logger = logging.getLogger(__name__)
@@ -387,19 +387,9 @@ class DurableRun:
                 done, _ = await asyncio.wait({waiting}, timeout=_STUCK_SECONDS)
                 if done:
                     return waiting.result()
-                await self._check_not_stuck()
+                await check_known(self.handle, self._name, self._task_queue)
         finally:
             waiting.cancel()
-
-    async def _check_not_stuck(self) -> None:
-        description = await self.handle.describe()
-        if description.raw_description.pending_workflow_task.attempt < 2:
-            return
-        async for event in self.handle.fetch_history_events():
-            if event.event_type is EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED and says_not_registered(
-                event.workflow_task_failed_event_attributes.failure.message
-            ):
-                raise not_registered(self.id, self._name, self._task_queue)
 
     def explained(self) -> Any:
         """Return a context in which what Temporal raises says what to do."""

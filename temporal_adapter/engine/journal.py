@@ -9,14 +9,16 @@ from typing import Any
 from temporal_adapter import wire
 from temporal_adapter.wire.tags import plain
 
-EVENTS_PER_PAGE = 500
+EVENTS_PER_PAGE = 2000
+"""At most, in one answer. A worker replays a run that is over for each, so pages are as large as may be."""
+
 RESULT_OUTPUTS_LIMIT = 1024 * 1024
 """Bytes of outputs that a run's result holds (Temporal's limit for a payload is 2 MiB)."""
 
 RESULT_EVENTS_LIMIT = 512 * 1024
 """Bytes of events up to which a run's result carries them; beyond, they are read by the query `events`."""
 
-_PAGE_BYTES = 512 * 1024
+_PAGE_BYTES = 1024 * 1024
 _EVENT_FRAME = 200  # bytes of an event around its payload, roughly
 
 
@@ -132,6 +134,8 @@ def weight(event: wire.Event) -> int:
     payloads = [*(event.items or []), *([] if event.data is None else [event.data])]
     if event.request is not None:
         payloads.append(event.request.data)
+        if event.request.response_schema is not None:
+            payloads.append(event.request.response_schema)
     return _EVENT_FRAME + sum(payload.size if payload.ref is None else _EVENT_FRAME for payload in payloads)
 
 

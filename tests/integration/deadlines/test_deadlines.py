@@ -235,6 +235,7 @@ async def test_a_session_goes_on_without_the_request_that_expired(client: Client
         (Deadline(remind_every=DAY, notify=Reminded(), on_expiry="cancel"), "takes expire_after"),
         (Deadline(expire_after=DAY, default=True), "a default is given with on_expiry='default' only"),
         (Deadline(expire_after=DAY, on_expiry="default", default=object()), "the default cannot be sent"),
+        (Deadline(expire_after=DAY, on_expiry="default", default="?" * 20_000), "the default has 20002 bytes in JSON"),
         ("tomorrow", "must be a Deadline"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,

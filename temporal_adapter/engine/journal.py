@@ -18,7 +18,7 @@ RESULT_OUTPUTS_LIMIT = 1024 * 1024
 RESULT_EVENTS_LIMIT = 512 * 1024
 """Bytes of events up to which a run's result carries them; beyond, they are read by the query `events`."""
 
-_PAGE_BYTES = 1024 * 1024
+PAGE_BYTES = 1024 * 1024
 _EVENT_FRAME = 200  # bytes of an event around its payload, roughly
 
 
@@ -114,7 +114,7 @@ class Journal:
         page: list[wire.Event] = []
         for event in self.events[first : first + EVENTS_PER_PAGE]:
             size += weight(event)
-            if page and size > _PAGE_BYTES:
+            if page and size > PAGE_BYTES:
                 break
             page.append(event)
         return wire.EventLog(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temporal_adapter import wire
-from temporal_adapter.engine.journal import EVENTS_PER_PAGE, Journal
+from temporal_adapter.engine.journal import EVENTS_PER_PAGE, PAGE_BYTES, Journal
 
 sizes = st.lists(st.sampled_from((10, 1000, 300_000, 600_000)), max_size=30)
 
@@ -23,7 +23,7 @@ def test_pages_are_bounded_and_together_hold_every_event_in_order(large: list[in
         page = journal.page(len(read), ended=True)
         read.extend(page.events)
         assert len(page.events) <= EVENTS_PER_PAGE
-        assert len(page.events) == 1 or sum(one.data.size for one in page.events if one.data) <= 512 * 1024
+        assert len(page.events) == 1 or sum(one.data.size for one in page.events if one.data) <= PAGE_BYTES
         assert page.ended == (len(read) == len(journal.events))
         if page.ended:
             break

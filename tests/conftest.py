@@ -12,11 +12,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 from temporalio.client import Client
 
 from temporal_adapter import process
 from tests.support import chaos, stores
 from workers.dev_server import NAMESPACE, dev_server
+
+
+# Other tests run beside each: how long an example takes says nothing.
+settings.register_profile("beside others", deadline=None)
+settings.load_profile("beside others")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

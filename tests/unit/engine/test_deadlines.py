@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from temporal_adapter import wire
@@ -83,7 +83,6 @@ def test_an_answered_request_is_due_no_more() -> None:
     assert list(deadlines.take(at(10))) == []
 
 
-@settings(deadline=None)
 @given(
     asked=st.lists(
         st.tuples(

@@ -27,6 +27,7 @@ from temporal_adapter.definitions import ConfigurationError, Definition, Workflo
 from temporal_adapter.execution import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG
 from temporal_adapter.host import HEARTBEAT_THROTTLE, Host, OnFailure, activities
 from temporal_adapter.pool import GraphPool
+from temporal_adapter.search_attribute import check_attribute
 from temporal_adapter.store import BlobStore, StoreError
 from temporal_adapter.workflow import workflow_type
 
@@ -86,6 +87,7 @@ class AgentFrameworkPlugin(SimplePlugin):
         _check_types(types)
         if on_failure not in get_args(OnFailure):
             raise ConfigurationError(f"on_failure must be one of {get_args(OnFailure)}, not {on_failure!r}.")
+        self._search_attributes = search_attributes
         deadlines = tuple(deadlines)
         check_deadlines(deadlines, [executor for one in definitions for executor in one.outermost_activity_types])
         _check_link(request_link)
@@ -130,14 +132,17 @@ class AgentFrameworkPlugin(SimplePlugin):
         return super().configure_worker(config)
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
-        """See base class. Checks first that the checkpoint store can be written.
+        """See base class. Checks first that the checkpoint store can be written, and the search attribute kept.
 
         Raises:
-            StoreError: It cannot.
+            StoreError: The store cannot be written.
+            ConfigurationError: The namespace lacks the search attribute.
         """
         try:
             await self._blobs.probe()
-        except StoreError:
+            if self._search_attributes:
+                await check_attribute(worker.client)
+        except (StoreError, ConfigurationError):
             # A worker that never ran is never shut down, and `async with Worker(...)` would wait for that for ever.
             stopped = asyncio.create_task(worker.shutdown())
             await asyncio.sleep(0)  # the request to stop comes first

@@ -19,7 +19,6 @@ from temporal_adapter import process
 from tests.support import chaos, stores
 from workers.dev_server import NAMESPACE, dev_server
 
-
 # Other tests run beside each: how long an example takes says nothing.
 settings.register_profile("beside others", deadline=None)
 settings.load_profile("beside others")

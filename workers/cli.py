@@ -66,6 +66,11 @@ class _Factory(click.ParamType):
     metavar="PACKAGE.MODULE:OBJECT",
     help="A payload codec for Temporal and the checkpoint store, or a function or class that makes it.",
 )
+@click.option(
+    "--search-attributes",
+    is_flag=True,
+    help="Keep the search attribute AgentFrameworkPendingRequests, by which runs that wait are found.",
+)
 @click.option("--profile", metavar="NAME", help="A profile of Temporal's configuration file.")
 def main(
     workflows: Sequence[WorkflowSource],
@@ -73,6 +78,7 @@ def main(
     checkpoint_store: str,
     max_concurrent_activities: int | None,
     payload_codec: str | None,
+    search_attributes: bool,
     profile: str | None,
 ) -> None:
     """Serve Microsoft Agent Framework workflows on a Temporal task queue, until SIGINT or SIGTERM.
@@ -84,7 +90,7 @@ def main(
         names = [_name(workflow) for workflow in workflows]
         codec = None if payload_codec is None else find_payload_codec(payload_codec)
         converter = dataclasses.replace(DataConverter.default, payload_codec=codec)
-        plugin = AgentFrameworkPlugin(workflows, checkpoint_store=checkpoint_store)
+        plugin = AgentFrameworkPlugin(workflows, checkpoint_store=checkpoint_store, search_attributes=search_attributes)
     except (ConfigurationError, StoreError, ObjectNotFound) as error:
         raise click.ClickException(str(error)) from error
 
@@ -98,7 +104,7 @@ def main(
                 graceful_shutdown_timeout=_GRACEFUL_SHUTDOWN,
             )
             await _run(worker, _greeting(names, client, task_queue, checkpoint_store))
-        except (ConnectionFailed, StoreError) as error:
+        except (ConfigurationError, ConnectionFailed, StoreError) as error:
             click.echo(f"Error: {error}", err=True)
             return 1
         return 0

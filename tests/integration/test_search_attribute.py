@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer
 
-from temporal_adapter import workflow_type
+from temporal_adapter import ConfigurationError, workflow_type
 from temporal_adapter.wire.names import PENDING_REQUESTS_ATTRIBUTE
 from tests.support.graphs import ask_twice
 from tests.support.running import pending, serving, until
@@ -53,6 +56,19 @@ async def test_runs_that_wait_are_found_by_how_many_requests_wait(with_attribute
     upserts = sum(one.HasField("upsert_workflow_search_attributes_event_attributes") for one in history.events)
     assert upserts <= 4
     await Replayer(workflows=[workflow_type("ask-twice")]).replay_workflow(history)
+
+
+async def test_a_worker_that_is_to_keep_what_the_namespace_lacks_says_so_and_does_not_serve(server: str) -> None:
+    admin = await Client.connect(server)
+    request = RegisterNamespaceRequest(
+        namespace="without-attribute", workflow_execution_retention_period=Duration(seconds=86_400)
+    )
+    await admin.workflow_service.register_namespace(request)
+    client = await Client.connect(server, namespace="without-attribute")
+
+    with pytest.raises(ConfigurationError, match="search-attribute create --namespace without-attribute"):
+        async with serving(client, "without-attribute", ask_twice, search_attributes=True):
+            await asyncio.Event().wait()
 
 
 async def test_a_run_without_it_has_no_event_of_it(client: Client, task_queue: str) -> None:

@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire", "maf", "converter", "process", "connection", "idempotency"),
     ("store", "engine", "failures", "values", "activity_errors", "stream_log", "initial_input", "drawing"),
     ("attributes", "routing", "payload", "definitions", "nesting", "pristine", "answers", "attendance"),
-    ("pool", "maf_checkpoint", "loading", "execution", "deadlines"),
+    ("pool", "maf_checkpoint", "loading", "execution", "deadlines", "search_attribute"),
     ("doors", "host", "checkpoints"),
     ("workflow",),
     ("client", "plugin", "recovery", "retention"),

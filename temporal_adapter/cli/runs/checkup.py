@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from temporalio.api.enums.v1 import IndexedValueType
-from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -17,6 +15,7 @@ from temporal_adapter.cli.running import CliError
 from temporal_adapter.connection import ConnectionFailed
 from temporal_adapter.definitions import ConfigurationError, Definition, define
 from temporal_adapter.loading import ObjectNotFound, described, find_factory
+from temporal_adapter.search_attribute import attribute_type, creating_it
 from temporal_adapter.store import StoreError
 from temporal_adapter.wire.names import PENDING_REQUESTS_ATTRIBUTE
 
@@ -96,19 +95,16 @@ async def _of_namespace(client: Client) -> Check:
 async def _of_search_attribute(client: Client) -> Check:
     subject, name = "search attribute", PENDING_REQUESTS_ATTRIBUTE
     try:
-        there = await client.operator_service.list_search_attributes(
-            ListSearchAttributesRequest(namespace=client.namespace)
-        )
+        kind = await attribute_type(client)
     except RPCError as error:
         return Check(subject, "warning", f"whether there is {name} cannot be asked: {error.message}.")
-    kind = there.custom_attributes.get(name)
-    create = f"temporal operator search-attribute create --namespace {client.namespace} --name {name} --type Int"
+    create = creating_it(client)
     if kind is None:
         detail = f"there is no {name}, so that lists of open requests ask each open run."
         return Check(
             subject, "warning", detail, f"To have it: {create}; and AgentFrameworkPlugin(search_attributes=True)."
         )
-    if kind != IndexedValueType.INDEXED_VALUE_TYPE_INT:
-        detail = f"{name} is there, and its type is {IndexedValueType.Name(kind)}, not Int."
+    if kind != "Int":
+        detail = f"{name} is there, and its type is {kind}, not Int."
         return Check(subject, "problem", detail, f"Remove it, then: {create}")
     return Check(subject, "ok", f"{name} is there.")

@@ -18,6 +18,7 @@ help: ## Show this list
 
 # A changed lock means a new environment, so that nothing the lock dropped stays installed.
 $(VENV)/.locked: requirements.lock
+	@echo "Making the virtual environment $(VENV), which takes a minute or more"
 	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP) install --require-hashes -r requirements.lock
 	@touch $@

@@ -63,7 +63,7 @@ def page_of_requests(requests: Sequence[wire.Request], offset: int) -> list[wire
 
 def page_of_records(records: Sequence[wire.Responded], offset: int) -> list[wire.Responded]:
     """Return the entries of the audit trail from an offset on, as many as fit one answer; none at the end."""
-    return _page(records, offset, lambda one: _size(one.response) + len(one.comment or "") + len(one.reason or ""))
+    return _page(records, offset, _size_of_record)
 
 
 def page_of_headers(headers: Sequence[wire.CheckpointHeader], offset: int) -> list[wire.CheckpointHeader]:
@@ -91,6 +91,11 @@ def _each(output: wire.Value | None) -> list[tuple[Any, int]]:
 
 def _size_of_request(request: wire.Request) -> int:
     return _size(request.data) + _size(request.response_schema)
+
+
+def _size_of_record(record: wire.Responded) -> int:
+    texts = [record.request_id, record.responder, record.comment, record.reason]
+    return _size(record.response) + len(wire.to_bytes(texts))
 
 
 def _size(value: wire.Value | None) -> int:

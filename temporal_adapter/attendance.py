@@ -29,6 +29,7 @@ class Attendance:
         engine: Says what is due.
         spawn: Runs a coroutine beside the run's others.
         tell: Takes the fact that an instant has passed.
+        clock: The last time that history has recorded (ISO 8601, UTC): what was due before it is overdue.
     """
 
     def __init__(
@@ -36,10 +37,12 @@ class Attendance:
         engine: Engine,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         tell: Callable[[Fact], None],
+        clock: Callable[[], str],
     ) -> None:
         self._engine = engine
         self._spawn = spawn
         self._tell = tell
+        self._clock = clock
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at: str | None = None
         self._counted = 0  # pending requests, as the search attribute has it
@@ -64,7 +67,7 @@ class Attendance:
         left = datetime.fromisoformat(due) - workflow.now()
         await workflow.sleep(max(left, _SOON), summary="deadline of a request")
         self._alarm, self._alarm_at = None, None
-        self._tell(TimeReached(due))
+        self._tell(TimeReached(max(due, self._clock())))
 
     def _count(self) -> None:
         """Keep the search attribute up to date: at rest, and whenever a run begins or ceases to wait for people."""

@@ -89,6 +89,8 @@ _NOTIFY = ActivityConfig(
     start_to_close_timeout=timedelta(minutes=1),
     retry_policy=RetryPolicy(maximum_attempts=5, maximum_interval=timedelta(minutes=1)),
 )
+_REMINDERS_AT_ONCE = 20  # what activities are given of many requests must fit one workflow task
+
 _CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
 
 ResultT = TypeVar(
@@ -123,7 +125,8 @@ class Execution:
         if self._observe is not None:
             self._engine.observe(self._observe)
         self._facts: list[Fact] = []
-        self._attendance = Attendance(self._engine, self._spawn, self._facts.append)
+        self._notifying = asyncio.Semaphore(_REMINDERS_AT_ONCE)
+        self._attendance = Attendance(self._engine, self._spawn, self._facts.append, lambda: self._clock)
         self._deliveries: dict[int, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
         self._tickets: int = 0
@@ -316,7 +319,8 @@ class Execution:
         request, at = decision.input.request, decision.due
         activity_type = service_activity_type(self._name, "notify")
         try:
-            result = await self._activity(activity_type, decision.input, _NOTIFY)
+            async with self._notifying:
+                result = await self._activity(activity_type, decision.input, _NOTIFY)
         except FailureError as error:
             if is_cancelled_exception(error):
                 return

@@ -107,13 +107,13 @@ class Writer:
         """Return a mapping of objects as values."""
         return {key: await self.value(obj, f"{path}[{key!r}]") for key, obj in objects.items()}
 
-    async def raw(self, encoded: Any) -> wire.Value:
-        """Return JSON that is encoded already as a value."""
-        return await self._spill.encode(encoded)
+    async def raw(self, encoded: Any, times: int = 1) -> wire.Value:
+        """Return JSON that is encoded already as a value, which is used so many times."""
+        return await self._spill.encode(encoded, times)
 
-    async def readable(self, encoded: Any) -> wire.Value:
-        """Return JSON that is encoded already as a value that people and other languages are to read."""
-        return await self._readable.encode(encoded)
+    async def readable(self, encoded: Any, times: int = 1) -> wire.Value:
+        """The same of a value that people and other languages are to read."""
+        return await self._readable.encode(encoded, times)
 
     async def message(self, message: WorkflowMessage, path: str) -> wire.Message:
         """Return a MAF message as a shape."""
@@ -127,6 +127,11 @@ class Writer:
             source_span_ids=message.source_span_ids,
             request=None if request is None else await self.request(request),
         )
+
+    async def embedded(self, request: wire.Request) -> wire.Request:
+        """Return a request as a response to it carries it: without what only whoever answers needs."""
+        data = request.data if request.data.ref is not None else await self.raw(request.data.inline)
+        return wire.replace(request, data=data, response_schema=None, deadline=None)
 
     async def request(self, event: WorkflowEvent[Any]) -> wire.Request:
         """Return a MAF `request_info` event as a shape."""

@@ -38,12 +38,13 @@ def parsed_json(text: str, problem: str, *, hint: str = "") -> Any:
     """Return what JSON text stands for.
 
     Raises:
-        CliError: It is no JSON; says the problem, in brackets the reason, then the hint.
+        CliError: It is no JSON; says the problem, in brackets the reason, then the hint, if it looks like a mere text.
     """
     try:
         return json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
-        raise CliError(ExitCode.USAGE, f"{problem} ({error}).{hint}") from error
+        meant_as_json = text.lstrip().startswith(("{", "[", '"'))
+        raise CliError(ExitCode.USAGE, f"{problem} ({error}).{'' if meant_as_json else hint}") from error
 
 
 def given_age(text: str, option: str) -> timedelta:

@@ -18,7 +18,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_adapter import wire
 
-from .errors import NoWorker, RunNotFound, UnknownWorkflow, explained, says_not_registered
+from .errors import NoWorker, RunNotFound, UnknownWorkflow, explained, known_workflows, says_not_registered
 from .task_queues import pollers
 from .workflow import DurableWorkflow
 
@@ -116,8 +116,8 @@ class Asking:
             return None
         except NoWorker as error:
             return Unanswered(run.workflow_id, await self._why_not(run, error.__cause__))
-        except UnknownWorkflow:
-            return Unanswered(run.workflow_id, _unknown(run))
+        except UnknownWorkflow as error:
+            return Unanswered(run.workflow_id, _unknown(run, error.known))
         except (WorkflowQueryFailedError, wire.WireError) as error:
             return Unanswered(run.workflow_id, f"it could not say: {error}")
         self._answering.add(queue)
@@ -129,7 +129,7 @@ class Asking:
         if isinstance(cause, RPCError) and cause.status is RPCStatusCode.FAILED_PRECONDITION:
             failure = await self._failed_task(run)
             if says_not_registered(failure):
-                return _unknown(run)
+                return _unknown(run, known_workflows(failure))
             return f"the workers of task queue {queue!r} cannot take it up: {failure or cause.message}"
         if queue not in self._answering:
             self._silent[queue] = self._silent.get(queue, 0) + 1
@@ -166,5 +166,5 @@ class Asking:
             return True
 
 
-def _unknown(run: AdapterRun) -> str:
-    return f"the workers of task queue {run.task_queue!r} have no workflow {run.workflow_name!r}"
+def _unknown(run: AdapterRun, known: str) -> str:
+    return f"the workers of task queue {run.task_queue!r} have no workflow {run.workflow_name!r}{known}"

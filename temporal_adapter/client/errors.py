@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -22,7 +23,13 @@ class RunClosed(RunNotFound):
 
 
 class UnknownWorkflow(LookupError):
-    """The workers of the task queue do not know the run's workflow type."""
+    """The workers of the task queue do not know the run's workflow type.
+
+    Attributes:
+        known: The workflows that they have, in words; empty where they did not say.
+    """
+
+    known: str = ""
 
 
 class NoWorker(RuntimeError):
@@ -61,6 +68,9 @@ class ValueUnavailable(LookupError):
 _UNANSWERED = (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.FAILED_PRECONDITION)
 
 
+_LISTED = "available workflows: "  # what Temporal's SDK says before the names of those that a worker has
+
+
 @contextmanager
 def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> Generator[None, None, None]:
     """Turn what Temporal raises into errors that say what to do."""
@@ -89,17 +99,26 @@ def explained(workflow_id: str, workflow_name: str, task_queue: str | None) -> G
                 "the run goes on then. Meanwhile it is safe with Temporal."
             ) from error
         if NOT_REGISTERED in str(error):
-            raise not_registered(workflow_id, workflow_name, task_queue) from error
+            raise not_registered(workflow_id, workflow_name, task_queue, str(error)) from error
         raise
 
 
-def not_registered(workflow_id: str, workflow_name: str, task_queue: str | None) -> UnknownWorkflow:
-    """Return the error for a workflow type that the workers do not have."""
-    return UnknownWorkflow(
-        f"The workers of task queue {task_queue!r} have no workflow called {workflow_name!r}, so run {workflow_id!r} "
-        "waits. Check the name, or start a worker whose AgentFrameworkPlugin has it; the run goes on then. "
-        f"To give it up: temporal workflow terminate --workflow-id {workflow_id!r}."
+def not_registered(workflow_id: str, workflow_name: str, task_queue: str | None, message: str = "") -> UnknownWorkflow:
+    """Return the error for a workflow type that the workers do not have; `message` is what Temporal's SDK said."""
+    known = known_workflows(message)
+    error = UnknownWorkflow(
+        f"The workers of task queue {task_queue!r} have no workflow called {workflow_name!r}{known}, so run "
+        f"{workflow_id!r} waits. Check the name, or start a worker whose AgentFrameworkPlugin has it; the run goes on "
+        f"then. To give it up: temporal workflow terminate --workflow-id {shlex.quote(workflow_id)}"
     )
+    error.known = known
+    return error
+
+
+def known_workflows(message: str) -> str:
+    """Return what workers have who said that they do not have a workflow: ` (they have 'a', 'b')`, or nothing."""
+    _, listed, names = message.partition(_LISTED)
+    return f" (they have {', '.join(map(repr, names.splitlines()[0].split(', ')))})" if listed and names else ""
 
 
 def says_not_registered(message: str) -> bool:

@@ -229,11 +229,14 @@ class DurableRun:
             records = await self._all_pages("recorded_responses", wire.Responded)
         except (LookupError, NoWorker, WorkflowQueryFailedError):
             records = []
-        mine = [one for one in records if one.request_id == response.request_id and one.outcome == "accepted"]
+        mine = [one for one in records if one.request_id == response.request_id and one.outcome != "refused"]
         if not mine:
             raise ResponseRefused(str(closed)) from closed
+        if mine[-1].outcome != "accepted":
+            by = wire.answered_by(mine[-1].source, mine[-1].responder, mine[-1].at)
+            raise ResponseRefused(f"request {response.request_id!r} was {mine[-1].outcome} {by}.") from closed
         if mine[-1].fingerprint != wire.fingerprint(response.response):
-            told = f"by {mine[-1].responder or mine[-1].source} at {mine[-1].at}"
+            told = wire.answered_by(mine[-1].source, mine[-1].responder, mine[-1].at)
             raise ResponseRefused(wire.answered_otherwise(response.request_id, told)) from closed
         return Accepted(response.request_id, mine[-1].checkpoint_id)
 

@@ -20,7 +20,6 @@ async def check_known(handle: WorkflowHandle[Any, Any], name: str, task_queue: s
     if description.raw_description.pending_workflow_task.attempt < 2:
         return
     async for event in handle.fetch_history_events():
-        if event.event_type is EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED and says_not_registered(
-            event.workflow_task_failed_event_attributes.failure.message
-        ):
-            raise not_registered(handle.id, name, task_queue)
+        message = event.workflow_task_failed_event_attributes.failure.message
+        if event.event_type is EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED and says_not_registered(message):
+            raise not_registered(handle.id, name, task_queue, message)

@@ -88,8 +88,14 @@ class Deadlines:
         return self._reminders.get(request_id, 0)
 
     def _schedule(self, at: datetime, request: wire.Request, what: Literal["remind", "expire"]) -> None:
+        at = _whole_second(at)
         self._count += 1
         heapq.heappush(self._due, Due(at, self._count, request, what))
+
+
+def _whole_second(at: datetime) -> datetime:
+    """Round up: what is due within a second is due together, since a timer takes a second in any case."""
+    return at if not at.microsecond else at.replace(microsecond=0) + timedelta(seconds=1)
 
 
 def expires_at(request: wire.Request) -> str | None:

@@ -6,8 +6,9 @@ batch at a time, in order of arrival, so that of two answers to one request the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 from temporal_adapter import wire
@@ -15,6 +16,8 @@ from temporal_adapter import wire
 from .decisions import Answer, Fate
 
 Source = Literal["person", "deadline"]
+
+_SHOWN_REQUESTS = 10  # to whoever answers an unknown one
 
 
 @dataclass(slots=True)
@@ -96,8 +99,9 @@ class Inbox:
 
     def may_be_answered(self, request_ids: Collection[str], before: int | None) -> bool:
         """Whether a response to one of these requests has yet to be judged, of an earlier ticket than this, or any."""
+        wanted = frozenset(request_ids)
         return any(
-            queued.response.request_id in request_ids and (before is None or queued.ticket.number < before)
+            queued.response.request_id in wanted and (before is None or queued.ticket.number < before)
             for queued in [*self.judging, *self._queue]
         )
 
@@ -114,7 +118,7 @@ class Inbox:
 
     def answered_from_record(self, request_id: str, checkpoint_id: str) -> None:
         """The response of the run that is repeated was given to the request: any other differs from it."""
-        self._answered[request_id] = _Accepted("", checkpoint_id, "by the run that this one replays")
+        self._answered[request_id] = _Accepted("", checkpoint_id, wire.answered_by("replay", None, None))
 
     def why_not_pending(self, request_id: str, pending: Mapping[str, wire.Request]) -> str | None:
         """Return why a request waits for no response, or None."""
@@ -122,7 +126,7 @@ class Inbox:
             return f"request {request_id!r} was already answered."
         if request_id in self._gone:
             return self._gone[request_id]
-        return None if request_id in pending else _unknown(request_id, pending, [*self._answered, *self._gone])
+        return None if request_id in pending else self._unknown(request_id, pending)
 
     def next_batch(self, pending: Mapping[str, wire.Request]) -> list[Queued]:
         """Return the responses to judge next; those that need no judgement get their fate here.
@@ -150,10 +154,8 @@ class Inbox:
     def accept(self, queued: Queued, checkpoint_id: str, at: str) -> None:
         """A judgement accepted the response; `at` is when."""
         response = queued.response
-        by = "by its deadline" if queued.source == "deadline" else f"by {response.responder or 'somebody'}"
-        self._answered[response.request_id] = _Accepted(
-            wire.fingerprint(response.response), checkpoint_id, f"{by} at {at}"
-        )
+        told = wire.answered_by(queued.source, response.responder, at)
+        self._answered[response.request_id] = _Accepted(wire.fingerprint(response.response), checkpoint_id, told)
         self.settle(queued, Fate(queued.response.request_id, checkpoint_id=checkpoint_id))
 
     def settle(self, queued: Queued, fate: Fate) -> None:
@@ -181,14 +183,14 @@ class Inbox:
         refusals, self._refusals = self._refusals, []
         return refusals
 
+    def _unknown(self, request_id: str, pending: Mapping[str, wire.Request]) -> str:
+        """Return why an unknown request waits for no response; a thousand of them may come at once."""
+        some = list(islice((one for one in pending if self.is_open(one)), _SHOWN_REQUESTS))
+        known = f"pending: {', '.join(map(repr, some))}" if some else "no request is pending"
+        return f"request {request_id!r} is unknown to this run ({known})."
+
     def _repeat(self, response: wire.Response) -> Fate:
         accepted = self._answered[response.request_id]
         if accepted.fingerprint == wire.fingerprint(response.response):
             return Fate(response.request_id, checkpoint_id=accepted.checkpoint_id)
         return Fate(response.request_id, refused=wire.answered_otherwise(response.request_id, accepted.told))
-
-
-def _unknown(request_id: str, pending: Iterable[str], answered: Iterable[str]) -> str:
-    open_ids = [one for one in pending if one not in answered]
-    known = f"pending: {', '.join(map(repr, open_ids[:10]))}" if open_ids else "no request is pending"
-    return f"request {request_id!r} is unknown to this run ({known})."

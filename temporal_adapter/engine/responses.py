@@ -18,6 +18,9 @@ from .level import Level
 from .recorder import Recorder, Stamp
 
 _GONE = "the superstep of the executor that made the request failed."  # in a session, which goes on
+_INLINE_BUDGET = 256 * 1024
+"""Bytes of values that the responses which one superstep will find may hold inline: they go into one checkpoint."""
+
 _NOT_ALONE = "it was not taken, since another response that came with it is refused."
 
 
@@ -86,6 +89,7 @@ class Responses:
                 graph=root.graph.signature,
                 requests=[root.requests[queued.response.request_id] for queued in batch],
                 responses=[queued.response for queued in batch],
+                inline_budget=max(0, _INLINE_BUDGET - sum(map(_inline_size, self._accepted))),
                 expired=[queued.response.request_id for queued in batch if queued.source == "deadline"],
                 header=header,
                 snapshot=self._recorder.snapshot() if at_rest else None,
@@ -145,8 +149,12 @@ class Responses:
 
     def _tell_refusals(self, requests: Mapping[str, wire.Request], *, shown: bool = True) -> None:
         for queued, fate in self.inbox.take_refusals():
+            waits = fate.request_id in requests and self.inbox.is_open(fate.request_id)
+            if queued.source == "deadline" and not (shown and waits):
+                continue  # a person was faster, or the run ends
             if shown:
-                self._journal.warn(f"A response to request {fate.request_id!r} was refused: {fate.refused}")
+                what = "The default of the deadline of" if queued.source == "deadline" else "A response to"
+                self._journal.warn(f"{what} request {fate.request_id!r} was refused: {fate.refused}")
             request = requests.get(fate.request_id)
             self.audit.add(
                 wire.Responded(
@@ -259,8 +267,24 @@ class Responses:
             if one.source_executor_id == then.source_executor_id and one.response_type == then.response_type
         ]
         same = [one for one in open_ones if one.request_id == then.request_id]
-        equal = [one for one in by_executor if one.data == then.data]
+        equal = [one for one in by_executor if _same_value(one.data, then.data)]
         return next(iter([*same, *equal, *by_executor]), None)
+
+
+def _same_value(left: wire.Value, right: wire.Value) -> bool:
+    """Whether two values are the same, also where one of them is in the blob store."""
+    return left == right or (left.size == right.size and _reference(left) == _reference(right))
+
+
+def _reference(value: wire.Value) -> str:
+    return value.ref if value.ref is not None else wire.digest(wire.to_bytes(value.inline))
+
+
+def _inline_size(routed: wire.RoutedMessage) -> int:
+    """Return how many bytes of values an accepted response holds inline."""
+    request = routed.message.request
+    values = [routed.message.data, *([] if request is None else [request.data])]
+    return sum(value.size for value in values if value.ref is None)
 
 
 def _executor_of(routed: wire.RoutedMessage) -> str | None:

@@ -46,7 +46,6 @@ class WaitingRun(Run):
     def _expire(self, due: Due) -> None:
         request, deadline = due.request, due.request.deadline
         assert deadline is not None
-        at = due.at.isoformat(timespec="microseconds")
         if deadline.on_expiry == "default":
             response = wire.Response(request_id=request.request_id, response=deadline.default)
             self._responses.receive(0, (response,), source="deadline")
@@ -60,15 +59,25 @@ class WaitingRun(Run):
                 outcome="expired",
                 executor_id=request.source_executor_id,
                 source="deadline",
-                at=at,
+                at=expires_at(request),
             )
         )
         self._fail_of_expiry(request)
 
-    def _fail_of_expiry(self, request: wire.Request) -> None:
+    def _on_responses_judged(self, result: wire.RespondResult) -> None:
+        defaults = [one.response.request_id for one in self._responses.inbox.judging if one.source == "deadline"]
+        super()._on_responses_judged(result)
+        for judgement in result.judgements:
+            request = self._root.requests.get(judgement.request_id)
+            if judgement.request_id not in defaults or judgement.refused is None or request is None:
+                continue
+            if self.phase not in _OVER and self._waits(request):
+                self._fail_of_expiry(request, f" The default of its deadline is refused: {judgement.refused}")
+
+    def _fail_of_expiry(self, request: wire.Request, why: str = "") -> None:
         message = (
             f"Request {request.request_id!r} of executor {request.source_executor_id!r} had no response until it "
-            f"expired at {expires_at(request)}."
+            f"expired at {expires_at(request)}.{why}"
         )
         shown = message if self._root.graph.shows_error_messages else REQUEST_EXPIRED
         details = wire.ErrorDetails(error_type=REQUEST_EXPIRED, message=shown, executor_id=request.source_executor_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from temporalio import activity
 from temporal_adapter import wire
 from temporal_adapter.deadlines import Reminder, deadline_for
 from temporal_adapter.payload import AskedTerms, Reader
+from temporal_adapter.values import CoercionError, coerce_response
 
 from .context import Host, now
 
@@ -28,6 +30,22 @@ class Asking:
     def __call__(self, request: WorkflowEvent[Any]) -> AskedTerms:
         deadline = deadline_for(self._host.deadlines, self._host.name, request)
         return AskedTerms(self.present(), None if deadline is None else deadline.terms())
+
+    def doubts(self, events: Iterable[WorkflowEvent[Any]]) -> list[WorkflowEvent[Any]]:
+        """Return a warning for each request that is made whose deadline would answer it with what it does not take."""
+        found: list[WorkflowEvent[Any]] = []
+        for event in events:
+            if event.type != "request_info":
+                continue
+            deadline = deadline_for(self._host.deadlines, self._host.name, event)
+            if deadline is None or deadline.on_expiry != "default":
+                continue
+            try:
+                coerce_response(deadline.terms().default, event)
+            except CoercionError as error:
+                text = f"The default of the request's deadline will be refused, and the run fail of it: {error}"
+                found.append(WorkflowEvent.warning(text))
+        return found
 
     def present(self) -> str:
         """Return the time by the server's clock, which timers go by; a worker's may be another."""

@@ -82,7 +82,7 @@ async def deliver(host: Host, data: wire.DeliveryInput) -> wire.DeliveryResult:
         except Called as called:
             call = await call_of(called, graph.children[data.executor_id], writer)
             return wire.DeliveryResult(call=call, records=records, at=now())
-        result = await _result(graph, data, context, state, writer)
+        result = await _result(graph, data, context, state, writer, asking)
         own: wire.CommitOutcome | None = None
         if data.own is not None and (records is None or records.base is not None):
             record = _own_record(data, snapshot, result)
@@ -152,12 +152,18 @@ def _classify(workflow: Workflow, executor_id: str) -> Any:
 
 
 async def _result(
-    graph: BuiltGraph, data: wire.DeliveryInput, context: InProcRunnerContext, state: SharedState, writer: Writer
+    graph: BuiltGraph,
+    data: wire.DeliveryInput,
+    context: InProcRunnerContext,
+    state: SharedState,
+    writer: Writer,
+    asking: Asking,
 ) -> wire.DeliveryResult:
     table = ResultTable(graph.codec)
     sent = [message for messages in (await context.drain_messages()).values() for message in messages]
     messages = [await _sent(graph, table, position, message) for position, message in enumerate(sent)]
     drained: list[WorkflowEvent[Any]] = await context.drain_events()
+    drained += [] if data.path else asking.doubts(drained)
     saved, attributes = await _state_of(graph, data.executor_id, drained)
     events = await result_events(drained, table, writer, strips=context.is_streaming())
     encoded_state = state.written()
@@ -181,7 +187,8 @@ async def _value(table: ResultTable, place: int, writer: Writer) -> wire.Value:
     encoded = table.encoded[place]
     if place in table.many:
         return wire.replace(await writer.raw(encoded), many=table.many[place])
-    return await (writer.readable(encoded) if place in table.outputs else writer.raw(encoded))
+    times = (table.uses[place] + 1) // 2  # most are used twice: a message is in `executor_completed`, an output too
+    return await (writer.readable(encoded, times) if place in table.outputs else writer.raw(encoded, times))
 
 
 async def _sent(graph: BuiltGraph, table: ResultTable, position: int, message: WorkflowMessage) -> wire.SentMessage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, cast
@@ -24,12 +25,14 @@ class ResultTable:
         encoded: The values, in order of their places.
         outputs: Places of values that are outputs of the run.
         many: Of strips, by place, how many objects each holds.
+        uses: By place, how often a value is used: in history it is as often.
     """
 
     def __init__(self, codec: Codec) -> None:
         self.encoded: list[Any] = []
         self.outputs: set[int] = set()
         self.many: dict[int, int] = {}
+        self.uses: Counter[int] = Counter()
         self._codec = codec
         self._index: dict[str, int] = {}
         self._strips: list[tuple[int, list[Any]]] = []  # place and objects, in order
@@ -48,6 +51,7 @@ class ResultTable:
         if digest not in self._index:
             self._index[digest] = len(self.encoded)
             self.encoded.append(encoded)
+        self.uses[self._index[digest]] += 1
         return self._index[digest]
 
     def strip(self, objects: Iterable[Any], path: str) -> int:

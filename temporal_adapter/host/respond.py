@@ -23,7 +23,8 @@ async def respond(host: Host, data: wire.RespondInput) -> wire.RespondResult:
     """Return, for each response, the message it makes or the reason why it is refused."""
     async with host.graph(data.graph) as graph:
         stores = host.stores()
-        reader, writer = Reader(graph.codec, stores.values), Writer(graph.codec, stores.values)
+        reader = Reader(graph.codec, stores.values)
+        writer = Writer(graph.codec, stores.values, inline_budget=data.inline_budget)
         judgements = [
             await judge(graph, reader, writer, request, response)
             for request, response in zip(data.requests, data.responses, strict=True)
@@ -48,7 +49,11 @@ async def judge(
         return wire.Judgement(request_id=request.request_id, refused=str(error))
     routed = wire.RoutedMessage(
         message=wire.Message(
-            source_id=message.source_id, data=data, target_id=message.target_id, type="response", request=request
+            source_id=message.source_id,
+            data=data,
+            target_id=message.target_id,
+            type="response",
+            request=await writer.embedded(request),
         ),
         routes=await graph.router.route(message),
     )

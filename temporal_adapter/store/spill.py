@@ -34,15 +34,19 @@ class Spill:
         self._inline_limit = inline_limit
         self._left = budget
 
-    async def encode(self, tagged_json: Any) -> wire.Value:
+    async def encode(self, tagged_json: Any, times: int = 1) -> wire.Value:
         """Return tagged JSON as a value. Calls in the same order decide the same, also when gathered.
+
+        Args:
+            tagged_json: What to encode.
+            times: How many times it will travel, each of which the budget has to hold.
 
         Raises:
             StoreError: The value is too large to be inline, and the store cannot be written.
         """
         text = wire.to_bytes(tagged_json)
         size = len(text)
-        if size <= _REFERENCE_SIZE or (size <= self._inline_limit and size <= self._left):
-            self._left -= size
+        if size <= _REFERENCE_SIZE or (size <= self._inline_limit and size * times <= self._left):
+            self._left -= size * times
             return wire.Value(inline=tagged_json, size=size)
         return wire.Value(ref=await self._values.put_text(text), size=size)

@@ -96,7 +96,7 @@ def coerce_response(data: Any, request: WorkflowEvent[Any]) -> Any:
     raise CoercionError(
         encodable(
             f"the response to request {request.request_id} must be {_expected(request)}; "
-            f"{f'{faults}; ' if faults else ''}{_describe(data)} is not.{_response_schema(request)}"
+            f"{_describe(data)} is not{f': {faults}' if faults else ''}.{_response_schema(request)}"
         )
     )
 
@@ -258,8 +258,8 @@ def _faults(data: Any, expressions: Sequence[Any]) -> str:
         _adapter(expressions[0]).validate_json(json.dumps([data]), strict=True)
     except pydantic.ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)[:_SHOWN_FAULTS]
-        faults = [f"{'.'.join(map(str, one['loc'][1:])) or 'it'}: {one['msg']}" for one in errors]
-        return "; ".join(_cut(fault, _SHOWN_FAULT) for fault in faults)
+        places = [(".".join(map(str, one["loc"][1:])), one["msg"]) for one in errors]
+        return "; ".join(_cut(f"{place}: {message}", _SHOWN_FAULT) for place, message in places if place)
     except Exception:  # of building a schema
         return ""
     return ""

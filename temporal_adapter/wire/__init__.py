@@ -8,7 +8,7 @@ A shape is read for ever. A change that an older release could not read raises `
 refuses a newer version than its own with an error that says so.
 """
 
-from .audit import RESPONSES_KEY, answered_otherwise, cancelled_in, response_metadata
+from .audit import RESPONSES_KEY, answered_by, answered_otherwise, cancelled_in, response_metadata
 from .cancelling import parse_cancel_requests
 from .live import LiveBatch
 from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
@@ -160,6 +160,7 @@ __all__ = [
     "Value",
     "Verb",
     "WireError",
+    "answered_by",
     "answered_otherwise",
     "cancelled_in",
     "check_depth",

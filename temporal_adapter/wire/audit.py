@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from .schema import to_bytes
 from .seen import Responded
 
 RESPONSES_KEY = "responses"
@@ -24,12 +25,18 @@ def cancelled_in(metadata: Mapping[str, Any]) -> list[str]:
     return [one.request_id for one in records if one.outcome == "cancelled"]
 
 
+def answered_by(source: str, responder: str | None, at: str | None) -> str:
+    """Return whose an accepted response was, and when: `by Ada at 2026-...`."""
+    by = {"deadline": "its deadline", "replay": "the run that this one replays"}.get(source, responder or "somebody")
+    return f"by {by}" if at is None else f"by {by} at {at}"
+
+
 def answered_otherwise(request_id: str, told: str) -> str:
-    """Return why a response is refused that differs from one that was accepted; `told` says whose that was."""
+    """Return why a response is refused that differs from one that was accepted; `told` is of `answered_by`."""
     return f"request {request_id!r} was already answered, with a different response, {told}."
 
 
-_TEXT_BUDGET = 64 * 1024  # characters of names and comments in one checkpoint: it may go through history
+_TEXT_BUDGET = 64 * 1024  # bytes of JSON for names and comments in one checkpoint: it may go through history
 
 
 def response_metadata(records: Iterable[Responded]) -> dict[str, Any]:
@@ -49,4 +56,9 @@ def _told(record: Responded, longest: int) -> dict[str, Any]:
 
 
 def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]}..."
+    if len(to_bytes(text)) <= longest:
+        return text
+    cut = text[:longest]
+    while len(to_bytes(cut)) > longest:  # a character takes up to 12 bytes
+        cut = cut[: len(cut) * longest // len(to_bytes(cut))]
+    return f"{cut}..."

@@ -448,6 +448,7 @@ class RespondInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     graph: str
     requests: list[Request]
     responses: list[Response]  # as many, in the same order
+    inline_budget: int = 128 * 1024  # bytes of values that the result may hold inline
     expired: list[str] = []  # of these, those whose response is the default of a deadline
     header: CheckpointHeader | None = None  # of the response-entry checkpoint, to write if any is accepted
     snapshot: Snapshot | None = None  # with `header`: at the pause, the requests still pending

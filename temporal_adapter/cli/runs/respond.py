@@ -51,7 +51,8 @@ async def respond(
     """Answer a request of a run.
 
     It says in which checkpoint the response was accepted; or why it was refused, with exit code 1, and then the
-    request waits as before. The same response twice counts once. A response that begins with a minus comes after --.
+    request waits as before. The same response twice counts once, also when the run is over. A response that begins with
+    a minus comes after --.
 
     \b
     temporal-adapter respond greet-ada true --comment 'she is nice'
@@ -65,8 +66,8 @@ async def respond(
 
     one = await found(client, workflow_id)
     if not one.is_open:
-        raise _refused(options, workflow_id, request_id, f"the run is over: {one.status}.")
-    if not (no_wait and request_id is not None):
+        await _check_tells(options, one, None if no_wait else request_id)
+    elif not (no_wait and request_id is not None):
         await _check_served(one, request_id)
     request_id = request_id or await _only_request(client, options, one)
     data = wire.Response(
@@ -85,6 +86,22 @@ def _request_and_response(answer: list[str]) -> tuple[str | None, str]:
             "response in quotes.",
         )
     return (None, answer[0]) if len(answer) == 1 else (answer[0], answer[1])
+
+
+async def _check_tells(options: ServerOptions, one: Found, request_id: str | None) -> None:
+    """See that a run which is over can tell what a request was answered.
+
+    Raises:
+        CliError: No request is named, or no worker answers for the run.
+    """
+    from .found import asked
+    from .taken import untaken
+
+    async with asked(one):
+        untold = request_id is None or await untaken(one) is not None
+    if untold:
+        only = "" if request_id is None else " Only a worker could tell what was answered, and none does."
+        raise _refused(options, one.run.id, request_id, f"{_over(one)}{only}")
 
 
 async def _check_served(one: Found, request_id: str | None) -> None:
@@ -116,8 +133,9 @@ async def _only_request(client: Client, options: ServerOptions, one: Found) -> s
 
 async def _answer(options: ServerOptions, one: Found, data: wire.Response) -> ExitCode:
     from temporal_adapter.client import ResponseRefused
+    from temporal_adapter.client.errors import RunClosed
 
-    from .found import asked
+    from .found import asked, refreshed
 
     sending = asyncio.ensure_future(
         one.run.respond(data.request_id, data.response, responder=data.responder, comment=data.comment)
@@ -128,7 +146,9 @@ async def _answer(options: ServerOptions, one: Found, data: wire.Response) -> Ex
                 tell("Waiting for a worker to take the response; it is not accepted yet.")
             accepted = await sending
     except ResponseRefused as error:
-        raise _refused(options, one.run.id, data.request_id, str(error)) from error
+        untold = isinstance(error.__cause__, RunClosed) and str(error) == str(error.__cause__)  # nothing but that
+        reason = _over(await refreshed(one)) if untold else str(error)
+        raise _refused(options, one.run.id, data.request_id, reason) from error
     finally:
         sending.cancel()
     if options.as_json:
@@ -138,6 +158,10 @@ async def _answer(options: ServerOptions, one: Found, data: wire.Response) -> Ex
         line.append_text(output.name(f" in checkpoint {accepted.checkpoint_id}"))
         output.console().print(line, soft_wrap=True)
     return ExitCode.OK
+
+
+def _over(one: Found) -> str:
+    return f"the run is over: {one.status}."
 
 
 async def _leave(options: ServerOptions, one: Found, data: wire.Response) -> ExitCode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from temporalio.client import Client
@@ -17,6 +17,9 @@ from temporal_adapter.cli.options import ServerOptions, command
 from temporal_adapter.cli.running import CliError, ExitCode, tell
 from temporal_adapter.cli.top import top
 from temporal_adapter.converter import ordered_json
+
+if TYPE_CHECKING:
+    from temporal_adapter.client import DurableRun
 
 
 @command(top, "start")
@@ -87,7 +90,12 @@ async def start_run(
     )
     if not options.as_json:
         print_started(client, options, run, {"run id": run_id})
-    await _tell_if_nobody_serves(client, task_queue)
+    served = await _is_served(client, task_queue)
+    if not served:
+        waits = "; this command goes on waiting for it" if wait else ""
+        tell(f"Warning: no worker serves task queue {task_queue!r}. The run goes on when one does{waits}.")
+    elif not wait:  # whoever waits is told in any case
+        await _tell_if_unknown(run, workflow, task_queue)
     async with explained():
         rest = await at_rest(run, is_session=session) if wait else Rest()
     if options.as_json:
@@ -107,12 +115,18 @@ def _kwargs(text: str | None, option: str) -> Any:
     return given  # pyright: ignore[reportUnknownVariableType]
 
 
-async def _tell_if_nobody_serves(client: Client, task_queue: str) -> None:
+async def _is_served(client: Client, task_queue: str) -> bool:
     from temporal_adapter.client.task_queues import pollers
 
     try:
-        served = bool(await pollers(client, task_queue))
+        return bool(await pollers(client, task_queue))
     except RPCError:  # who may start runs need not be allowed to ask this
-        return
-    if not served:
-        tell(f"Warning: no worker serves task queue {task_queue!r}. The run goes on when one does.")
+        return True
+
+
+async def _tell_if_unknown(run: DurableRun, workflow: str, task_queue: str) -> None:
+    from .taken import unknown_at_first
+
+    unknown = await unknown_at_first(run, workflow, task_queue)
+    if unknown is not None:
+        tell(f"Warning: {unknown}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import WorkflowRunState
+from agent_framework import Workflow, WorkflowBuilder, WorkflowRunState
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer
@@ -27,7 +27,7 @@ from temporal_adapter import (
     workflow_type,
 )
 from temporal_adapter.plugin import AgentFrameworkPlugin
-from tests.support.graphs import Question, ask_once, ask_twice
+from tests.support.graphs import Add, Ask, Question, ask_once, ask_twice
 from tests.support.running import failure_of, pending, serving, until
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -54,6 +54,11 @@ class Reminded:
             self.failures -= 1
             raise ConnectionError("the mail server is away")
         self.reminders.append(reminder)
+
+
+def forty_ask() -> Workflow:
+    start, asking = Add("start"), [Ask(id=f"ask-{number}") for number in range(40)]
+    return WorkflowBuilder(name="forty ask", start_executor=start).add_fan_out_edges(start, asking).build()
 
 
 async def history_replays(run: DurableRun, name: str) -> None:
@@ -158,6 +163,37 @@ async def test_a_reminder_that_cannot_be_sent_is_tried_again_and_given_up_and_fa
     assert "Nobody could be reminded of request" in warning
     assert "the mail server is away" in warning
     await history_replays(run, "ask-once")
+
+
+async def test_a_default_that_the_request_does_not_take_is_told_of_at_once_and_fails_the_run_in_the_end(
+    skipping: Client, task_queue: str
+) -> None:
+    deadline = Deadline(expire_after=DAY, on_expiry="default", default="perhaps")
+    async with serving(skipping, task_queue, ask_once, deadlines=[deadline]) as durable:
+        run = await durable.start(1)
+        failure = await failure_of(run)
+        warnings = [event.data async for event in run.events() if event.type == "warning"]
+        [refused] = await run.responses()
+
+    assert failure.type == "RequestExpired"
+    assert "The default of its deadline is refused: the response to request" in failure.message
+    at_once, in_the_end = warnings
+    assert at_once.startswith("The default of the request's deadline will be refused, and the run fail of it: ")
+    assert in_the_end.startswith(f"The default of the deadline of request {refused.request_id!r} was refused: ")
+    assert all('must be bool; the JSON value "perhaps" is not' in one for one in warnings)
+    assert (refused.outcome, refused.source) == ("refused", "deadline")
+
+
+async def test_many_requests_that_expire_together_are_answered_together(client: Client, task_queue: str) -> None:
+    deadline = Deadline(expire_after=timedelta(seconds=3), on_expiry="default", default=True)
+    async with serving(client, task_queue, forty_ask, deadlines=[deadline]) as durable:
+        run = await durable.start(1)
+        await run.result()
+        answered = await run.responses()
+        events = (await run.handle.fetch_history()).events
+
+    assert [one.source for one in answered] == ["deadline"] * 40
+    assert sum(event.HasField("timer_fired_event_attributes") for event in events) <= 8
 
 
 async def test_open_requests_tell_when_they_expire_and_how_often_people_were_reminded(

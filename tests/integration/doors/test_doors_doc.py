@@ -117,6 +117,26 @@ async def test_a_whole_approval_goes_by_the_temporal_cli_alone(reader: Reader) -
     assert (accepted.responder, accepted.comment) == ("Ada", "He is nice.")
 
 
+async def test_once_the_run_is_over_an_answer_is_told_again_by_its_update_id_or_by_query(reader: Reader) -> None:
+    await reader.block("start")
+    bob = reader.greeting.get_run("greet-bob")
+    [request] = await pending(bob)
+    reader.env["REQUEST"] = request.request_id
+    once = TYPED["respond"].strip().replace("--output json", "--output json --update-id once")
+    first = await reader.type(once)
+    await bob.result()
+
+    again = await reader.type(once)
+    another = await reader.type(once.replace("once", "again"))
+
+    assert first.code == 0
+    assert json.loads(again.out)["result"] == json.loads(first.out)["result"]
+    assert another.code == 1
+    assert "workflow execution already completed" in another.err
+    audit = await reader.block("audit")
+    assert audit.count('"outcome": "accepted"') == 1
+
+
 async def test_a_service_needs_nothing_but_the_sdk(reader: Reader) -> None:
     (reader.folder / "service.py").write_text(PYTHON["service.py"])
 

@@ -115,9 +115,9 @@ def test_a_refusal_names_the_request_the_type_what_came_and_the_schema() -> None
 
     text, schema = str(refused.value).split(" Its JSON schema: ")
     assert text == (
-        f"the response to request q1 must be {__name__}:Verdict; ok: Input should be a valid boolean; "
-        "colour: Input should be 'red' or 'blue'; "
-        'the JSON object {"ok": "perhaps", "colour": "green"} is not.'
+        f"the response to request q1 must be {__name__}:Verdict; "
+        'the JSON object {"ok": "perhaps", "colour": "green"} is not: ok: Input should be a valid boolean; '
+        "colour: Input should be 'red' or 'blue'."
     )
     assert json.loads(schema) == response_schema(request(Verdict))
 

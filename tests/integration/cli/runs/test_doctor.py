@@ -75,7 +75,7 @@ async def test_a_workflow_that_the_workers_do_not_have_is_a_problem(
         detail = await until(told)
         await handle.terminate()
 
-    reason = f"the workers of task queue {task_queue!r} have no workflow 'unheard-of'"
+    reason = f"the workers of task queue {task_queue!r} have no workflow 'unheard-of' (they have 'ask-once')"
     assert detail == f"its run {task_queue!r} could not be asked: {reason}."
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 from temporalio.client import Client
 
-from temporal_adapter import DurableRun
+from temporal_adapter import Deadline, DurableRun
 from tests.support.graphs import ask_once, ask_twice
 from tests.support.running import pending, serving
 
@@ -115,3 +116,51 @@ async def test_a_response_can_be_left_while_no_worker_is_up(desk: Desk, client: 
     assert refused.code == 3
     assert "With --no-wait, the response is left with Temporal" in refused.err
     assert (left.code, left.out) == (0, "sent: some-request; whether it is accepted, `watch` shows\n")
+
+
+# --- runs that are over -------------------------------------------------------------------------------------
+
+
+async def test_a_run_that_is_over_answers_as_before_whether_a_response_is_the_one_it_had(
+    desk: Desk, serve: Serve, task_queue: str
+) -> None:
+    async with serve(ask_once) as durable:
+        run = await durable.start(1, id=task_queue)
+        [request] = await pending(run)
+        first = await desk.type("respond", task_queue, request.request_id, "true", "--responder", "Ada")
+        await run.result()
+        same = await desk.type("respond", task_queue, request.request_id, "true")
+        other = await desk.json("respond", task_queue, request.request_id, "false", code=1)
+        unasked = await desk.json("respond", task_queue, "no-such-request", "true", code=1)
+        left = await desk.json("respond", task_queue, request.request_id, "true", "--no-wait", code=1)
+
+    assert first.code == 0
+    assert (same.code, same.out, same.err) == (0, first.out, "")
+    assert "already answered, with a different response, by Ada at " in other["reason"]
+    assert unasked["reason"] == left["reason"] == "the run is over: COMPLETED."
+
+
+async def test_a_run_that_is_over_and_has_no_worker_is_only_said_to_be_over(
+    desk: Desk, client: Client, task_queue: str
+) -> None:
+    handle = await client.start_workflow("ask-once", 1, id=task_queue, task_queue=task_queue)
+    await handle.terminate()
+
+    document = await desk.json("respond", task_queue, "some-request", "true", code=1)
+
+    assert document["reason"].startswith("the run is over: TERMINATED. Only a worker could tell")
+
+
+async def test_a_run_that_a_deadline_ended_says_that_it_was_the_deadline(
+    desk: Desk, serve: Serve, task_queue: str
+) -> None:
+    deadline = Deadline(expire_after=timedelta(seconds=1), on_expiry="default", default=True)
+    async with serve(ask_once, deadlines=[deadline]) as durable:
+        run = await durable.start(1, id=task_queue)
+        await run.result()
+        [record] = [one for one in await run.responses() if one.outcome == "accepted"]
+        same = await desk.type("respond", task_queue, record.request_id, "true")
+        other = await desk.json("respond", task_queue, record.request_id, "false", code=1)
+
+    assert same.code == 0
+    assert "already answered, with a different response, by its deadline at " in other["reason"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from unittest import mock
 
+import pytest
 from temporalio.client import Client
 
 from tests.support.graphs import ask_once, chain, designations
@@ -79,6 +82,38 @@ async def test_a_run_without_a_worker_is_started_with_a_warning(desk: Desk, task
     await client.get_workflow_handle(task_queue).terminate()
 
 
+async def test_one_that_is_waited_for_without_a_worker_is_said_to_be_waited_for(
+    desk: Desk, serve: Serve, task_queue: str
+) -> None:
+    notices: asyncio.Queue[str] = asyncio.Queue()
+    words = ["start", "1", "--workflow", "chain", "--task-queue", task_queue, "--wait"]
+    with mock.patch("temporal_adapter.cli.runs.start.tell", notices.put_nowait):
+        starting = asyncio.create_task(desk.type(*words))
+        notice = await asyncio.wait_for(notices.get(), 60)
+        async with serve(chain):
+            ended = await starting
+
+    assert notice.endswith("The run goes on when one does; this command goes on waiting for it.")
+    assert ended.code == 0
+
+
+async def test_a_workflow_that_the_workers_do_not_have_is_told_with_those_that_they_have(
+    desk: Desk, serve: Serve, client: Client, task_queue: str
+) -> None:
+    words = ["start", "1", "--workflow", "chian", "--task-queue", task_queue]
+    async with serve(chain):
+        started = await desk.type(*words, "--id", f"{task_queue}-1")
+        waited = await desk.type(*words, "--id", f"{task_queue}-2", "--wait")
+        for number in (1, 2):
+            await client.get_workflow_handle(f"{task_queue}-{number}").terminate()
+
+    assert (started.code, waited.code) == (0, 3)
+    assert started.err.startswith("Warning: ")
+    for shown in (started, waited):
+        assert "have no workflow called 'chian' (they have 'chain')" in shown.err
+        assert "temporal workflow terminate --workflow-id" in shown.err
+
+
 async def test_an_open_run_of_the_same_id_is_left_alone(desk: Desk, serve: Serve, task_queue: str) -> None:
     words = ["start", "1", "--workflow", "ask-once", "--task-queue", task_queue, "--id", task_queue]
     async with serve(ask_once):
@@ -129,3 +164,12 @@ async def test_what_is_typed_wrongly_is_told(desk: Desk, tmp_path: Path) -> None
     assert "none.json' cannot be read: No such file or directory." in no_file.err
     assert "a run wants a MESSAGE" in nothing.err
     assert "is no JSON object" in no_object.err
+
+
+@pytest.mark.parametrize(("typed", "is_word"), [("Ada", True), ("{'a': 1}", False), ("[1, ", False), ('"Ada', False)])
+async def test_only_who_types_a_word_is_told_how_to_give_a_text(desk: Desk, typed: str, is_word: bool) -> None:
+    ended = await desk.type("start", typed, "--workflow", "chain", "--task-queue", "nowhere")
+
+    assert ended.code == 2
+    assert "is not JSON" in ended.err
+    assert ("A text wants quotes" in ended.err) is is_word

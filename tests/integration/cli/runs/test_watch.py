@@ -189,3 +189,15 @@ async def test_an_unknown_run_is_told(desk: Desk, task_queue: str) -> None:
 
     assert (ended.code, ended.out) == (4, "")
     assert "There is no run with workflow id" in ended.err
+
+
+async def test_a_run_whose_workflow_no_worker_has_is_told_with_those_that_they_have(
+    desk: Desk, serve: Serve, client: Client, task_queue: str
+) -> None:
+    async with serve(ask_once):
+        handle = await client.start_workflow("ask-one", 1, id=task_queue, task_queue=task_queue)
+        ended = await desk.type("watch", task_queue)
+        await handle.terminate()
+
+    assert (ended.code, ended.out) == (3, "")
+    assert "have no workflow called 'ask-one' (they have 'ask-once')" in ended.err

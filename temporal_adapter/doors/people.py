@@ -38,6 +38,12 @@ class People(Queries):
             self._warn(f"Signal {name!r} is unknown, and was ignored; there are: {', '.join(SIGNALS)}.")
             return
         try:
+            for one in payloads:
+                wire.check_text(one.payload.data)
+        except wire.WireError as error:
+            self._warn(f"A {name} signal was refused: {error}")
+            return
+        try:
             data = [workflow.payload_converter().from_payload(one.payload) for one in payloads]
         except Exception as error:  # of whatever cannot be read
             self._warn(f"A {name} signal was refused: it cannot be read as JSON ({type(error).__name__}: {error}).")

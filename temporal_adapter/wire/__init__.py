@@ -14,7 +14,7 @@ from .live import LiveBatch
 from .manifest import IndexEntry, Manifest, Outline, SnapshotEntries
 from .options import NO_TOOLS, check_run_arguments, parse_options, parse_session_input, without_gifts
 from .patches import ABSENT, patch_between, patched
-from .responses import check_depth, parse_responses
+from .responses import check_depth, check_text, parse_responses
 from .schema import SCHEMA_VERSION, WireError, digest, dump, encodable, fingerprint, load, replace, to_bytes
 from .seen import (
     CancelRequests,
@@ -165,6 +165,7 @@ __all__ = [
     "cancelled_in",
     "check_depth",
     "check_run_arguments",
+    "check_text",
     "digest",
     "dump",
     "encodable",

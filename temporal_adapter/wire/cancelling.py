@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
+from .responses import MAX_VALUES, check_depth
 from .schema import VERSION_KEY, WireError, load
 from .seen import CancelRequests
 
@@ -23,6 +24,7 @@ def parse_cancel_requests(data: Any = None, *more: Any) -> CancelRequests:
     """
     if more:
         raise WireError(f"{1 + len(more)} arguments came; {_EXPECTED}, in one argument.")
+    check_depth(data, MAX_VALUES)
     if not isinstance(data, dict):
         raise WireError(f"A cancellation is malformed: {_excerpt(data)}; {_EXPECTED}.")
     known = [field.encode_name for field in msgspec.structs.fields(CancelRequests)]

@@ -107,14 +107,17 @@ def _doors() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "signal.respond.argument", one_or_many
     yield "update.respond.argument", one_or_many
     yield "update.respond.answer", _ref(Fates)
+    path = {"description": "Path of an executor, as `status` names it; several are several inputs.", "type": "string"}
+    yield "signal.retry.argument", path
     yield "signal.cancel_requests.argument", _ref(CancelRequests)
     yield "update.cancel_requests.argument", _ref(CancelRequests)
     yield "update.cancel_requests.answer", _ref(Cancelled)
-    path = {"description": "Path of an executor, as `status` names it; several are several inputs.", "type": "string"}
     yield "update.retry.argument", path
     yield "update.retry.answer", {"type": "array", "items": path}
     yield "update.run.argument", _ref(SessionInput)
     yield "update.run.answer", _ref(Turn)
+    yield "update.reset.answer", {"type": "null"}
+    yield "update.close.answer", {"type": "null"}
 
 
 def _ref(shape: type[msgspec.Struct]) -> dict[str, str]:

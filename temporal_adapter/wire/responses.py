@@ -10,6 +10,9 @@ from .shapes import Response
 MAX_DEPTH = 150
 """Levels of nesting that JSON from outside may have: what the codec stores, and far from any recursion limit."""
 
+MAX_VALUES = 100_000
+"""Values that the JSON of a response may have: what a workflow task, which has two seconds, can look at by far."""
+
 _CONTAINERS: tuple[type[Any], ...] = (dict, list)
 _MOST_RESPONSES = 1000  # at once
 _LONGEST_ID = 1000  # characters
@@ -27,7 +30,7 @@ def parse_responses(data: Any = None, *more: Any) -> list[Response]:
     """
     if more:
         raise WireError(f"{1 + len(more)} arguments came; {_EXPECTED}, in one argument.")
-    check_depth(data)
+    check_depth(data, MAX_VALUES)
     items = cast("list[Any]", data) if isinstance(data, list) else [data]
     if not items:
         raise WireError(f"The list of responses is empty; {_EXPECTED}.")
@@ -57,13 +60,24 @@ def _check_length(response: Response, name: str, text: str | None, most: int) ->
         )
 
 
-def check_depth(data: Any) -> None:
-    """Refuse JSON that is nested too deeply.
+def check_text(text: bytes) -> None:
+    """Refuse the text of JSON that would take long to read: a signal is in history, and is read again for ever.
 
     Raises:
-        WireError: It has more than `MAX_DEPTH` levels.
+        WireError: It has more than `MAX_VALUES` lists and objects, so far as that can be told.
     """
-    level = [data] if isinstance(data, _CONTAINERS) else []
+    if text.count(b"[") + text.count(b"{") > MAX_VALUES:
+        raise WireError(f"The JSON has more than {MAX_VALUES} lists and objects.")
+
+
+def check_depth(data: Any, most: int | None = None) -> None:
+    """Refuse JSON that is nested too deeply, or has more values than it may.
+
+    Raises:
+        WireError: It has more than `MAX_DEPTH` levels, or more than `most` values.
+    """
+    level = [data] if type(data) in _CONTAINERS else []
+    values = 0
     for _ in range(MAX_DEPTH):
         if not level:
             return
@@ -71,7 +85,11 @@ def check_depth(data: Any) -> None:
         inner: list[Any] = []
         for one in level:
             inner.extend(one.values() if type(one) is dict else one)  # pyright: ignore[reportUnknownArgumentType]
-        level = [one for one in inner if isinstance(one, _CONTAINERS)]
+        values += len(inner)
+        if most is not None and values > most:
+            raise WireError(f"The JSON has more than {most} values; send large data otherwise, and a reference to it.")
+        # By type, not isinstance, which costs eight times as much in a workflow's sandbox.
+        level = [one for one in inner if type(one) in _CONTAINERS]
     if not level:
         return
     raise WireError(f"The JSON is nested more than {MAX_DEPTH} levels deep.")

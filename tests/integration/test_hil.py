@@ -10,9 +10,9 @@ from agent_framework import Workflow, WorkflowBuilder, WorkflowRunState
 from temporalio.client import Client, WorkflowUpdateFailedError
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore, DurableRun, ResponseRefused
-from tests.support.graphs import Report
+from tests.support.graphs import Add, Report
 from tests.support.running import pending, serving, until
-from tests.support.scripted import Script, asking, asking_beside_work
+from tests.support.scripted import Script, asker, asking, asking_beside_work, step
 
 THREE = (1.0, 2.0, 3.0)
 
@@ -331,3 +331,71 @@ async def _send(run: DurableRun, door: str, data: Any) -> None:
 
 async def _is_open(run: DurableRun, request: Any) -> bool:
     return [one.request_id for one in await run.pending_requests()] == [request.request_id]
+
+
+async def test_responses_during_a_superstep_are_delivered_in_the_order_in_which_they_came(
+    client: Client, task_queue: str
+) -> None:
+    script = Script()
+    script.hold("work")
+
+    def build() -> Workflow:
+        start, work = Add("start"), step(script, "work")
+        ask = asker(script, "ask", (1.0, 2.0, 3.0, 4.0))
+        builder = WorkflowBuilder(name="asking-four-beside-work", start_executor=start)
+        return builder.add_fan_out_edges(start, [ask, work]).add_edge(ask, Report("last")).build()
+
+    async def four(run: DurableRun) -> list[Any]:
+        requests = await run.pending_requests()
+        return requests if len(requests) == 4 else []
+
+    async with serving(client, task_queue, build) as durable:
+        run = await durable.start(7)
+        await script.entered("work")
+        asked = {one.data.amount: one.request_id for one in await until(lambda: four(run))}
+        for door, amount in zip(("signal", "update", "signal", "update"), (3.0, 1.0, 4.0, 2.0), strict=True):
+            await _send(run, door, {"request_id": asked[amount], "response": True})
+        script.release("work")
+        result = await run.result()
+
+    answers = [text for source, text in filter(_is_report, result.get_outputs()) if source == "last"]
+    assert answers == ["3.0: True", "1.0: True", "4.0: True", "2.0: True"]
+
+
+async def test_an_update_that_is_sent_again_under_its_id_is_answered_as_before(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, asking(Script(), 1.0, 2.0)) as durable:
+        run = await durable.start(7)
+        first, second = await pending(run, 2)
+        answer = _answer(first, True)
+
+        answers = [await run.handle.execute_update("respond", answer, id=one) for one in ("mine", "mine", "another")]
+
+        assert answers[0] == answers[1] == answers[2]
+        await run.respond(second.request_id, True)
+        await run.result()
+        assert [one.outcome for one in await run.responses()] == ["accepted"] * 2
+
+
+async def test_what_became_of_a_signal_is_told_by_query(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, asking(Script(), 1.0, 2.0)) as durable:
+        run = await durable.start(7)
+        first, second = await pending(run, 2)
+        await run.handle.signal("respond", {**_answer(first, True), "responder": "ada", "comment": "yes"})
+        await run.handle.signal("respond", {**_answer(second, "perhaps"), "responder": "bob"})
+
+        async def both() -> list[Any]:
+            told = await run.handle.query("responses")
+            return told if len(told) == 2 else []
+
+        accepted, refused = await until(both)
+        await run.respond(second.request_id, True)
+        await run.result()
+
+    assert (accepted["outcome"], accepted["responder"], accepted["comment"]) == ("accepted", "ada", "yes")
+    assert accepted["response"] is True
+    assert (refused["outcome"], refused["responder"]) == ("refused", "bob")
+    assert "must be bool" in refused["reason"]
+
+
+def _is_report(output: Any) -> bool:
+    return isinstance(output, tuple)

@@ -82,7 +82,7 @@ def about(request_id: str) -> dict[str, Any]:
         "lone surrogates": {"ok": "\ud800", "\udfff": "\ud800"},
         "not a number": {"ok": float("nan")},
         "a long text": "x" * 1_000_000,
-        "many": list(range(100_000)),
+        "many": list(range(20_000)),
         "a number of 4000 digits": 10**4000,
         "140 levels": json.loads(deep(140)),
     }
@@ -121,6 +121,27 @@ async def test_what_is_no_verdict_is_refused_and_the_run_goes_on(client: Client,
                 assert f"the response to request {verdict} must be" in str(refused.value.cause), name
             assert await is_well(run), name
 
+        await answer_all(run)
+
+
+WIDE = {
+    "900,000 numbers": "[" + ",".join(["1"] * 900_000) + "]",
+    "600,000 lists": "[" + ",".join(["[]"] * 600_000) + "]",
+    "9,000 lists of 100 levels": "[" + ",".join(["[" * 100 + "]" * 100] * 9000) + "]",
+}
+
+
+@pytest.mark.parametrize("text", WIDE.values(), ids=WIDE)
+async def test_what_would_take_long_to_look_at_is_refused_unread(client: Client, task_queue: str, text: str) -> None:
+    async with serving(client, task_queue, build) as durable:
+        run = await durable.start("go")
+        verdict = by_data(await pending(run, 3))["verdict"]
+        body = f'{{"request_id": "{verdict}", "response": {text}}}'
+
+        await run.handle.signal("respond", json_payload(body.encode()))
+
+        warning = await anext(event.data async for event in run.events() if event.type == "warning")
+        assert warning.startswith("A respond signal was refused: The JSON has more than 100000 ")
         await answer_all(run)
 
 

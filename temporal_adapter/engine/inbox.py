@@ -168,9 +168,13 @@ class Inbox:
             self._answers.append(Answer(ticket.number, tuple(ticket.fates[i] for i in range(len(ticket.responses)))))
 
     def refuse_all(self, reason: str) -> None:
-        """The run ends: nothing that waits will be judged."""
+        """The run ends: nothing that waits will be judged. What was answered before, or is gone, is told as ever."""
         for queued in [*self.judging, *self._queue]:
-            self.settle(queued, Fate(queued.response.request_id, refused=reason))
+            request_id = queued.response.request_id
+            if request_id in self._answered:
+                self.settle(queued, self._repeat(queued.response))
+            else:
+                self.settle(queued, Fate(request_id, refused=self._gone.get(request_id, reason)))
         self.judging, self._queue = [], []
 
     def take_answers(self) -> list[Answer]:

@@ -81,7 +81,7 @@ class WaitingRun(Run):
         )
         shown = message if self._root.graph.shows_error_messages else REQUEST_EXPIRED
         details = wire.ErrorDetails(error_type=REQUEST_EXPIRED, message=shown, executor_id=request.source_executor_id)
+        self._responses.inbox.withdraw([request.request_id], f"request {request.request_id!r} has expired.")
         if self._options.session:  # which goes on, without the request
-            self._responses.inbox.withdraw([request.request_id], "it expired.")
             self._root.answered(request.request_id)
         self._fail(wire.Failure(error_type=REQUEST_EXPIRED, message=message, details=details))

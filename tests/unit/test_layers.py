@@ -181,7 +181,17 @@ def test_only_maf_imports_private_names_of_maf(module: str) -> None:
 @pytest.mark.parametrize("module", [one for one in MODULES if unit(one) == "engine"])
 def test_engine_uses_nothing_that_could_differ_between_replays(module: str) -> None:
     outside = {top(one) for one in imports(module)} - {PACKAGE}
-    assert outside <= {"__future__", "bisect", "collections", "dataclasses", "datetime", "enum", "heapq", "typing"}
+    assert outside <= {
+        "__future__",
+        "bisect",
+        "collections",
+        "dataclasses",
+        "datetime",
+        "enum",
+        "heapq",
+        "itertools",
+        "typing",
+    }
 
 
 def test_no_import_leads_back_to_where_it_came_from() -> None:

@@ -247,7 +247,7 @@ async def test_a_session_goes_on_without_the_request_that_expired(client: Client
         run = session.durable_run
         await until(lambda: _has_failed(run))
 
-        with pytest.raises(ResponseRefused, match="it expired"):
+        with pytest.raises(ResponseRefused, match="has expired"):
             await run.respond(request.request_id, True)
         assert await run.pending_requests() == []
         again = await session.run(2)

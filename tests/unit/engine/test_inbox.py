@@ -38,3 +38,24 @@ def test_a_thousand_responses_to_unknown_requests_are_refused_in_no_time() -> No
     assert len(refused) == 1000
     open_ones = ", ".join(repr(f"r{number}") for number in range(990, 1000))
     assert refused[0] == f"request 'unknown 0' is unknown to this run (pending: {open_ones})."
+
+
+def test_a_response_that_comes_again_while_the_run_ends_is_told_what_it_was_told_before() -> None:
+    pending, inbox = {"r": request("r"), "other": request("other")}, Inbox()
+    inbox.add(1, responses("r"))
+    [queued] = inbox.next_batch(pending)
+    inbox.accept(queued, "checkpoint", "2026-11-30T00:00:00+00:00")
+    inbox.judging = []
+    inbox.withdraw(["expired"], "request 'expired' has expired.")
+    inbox.take_answers()
+
+    different = wire.Response(request_id="r", response=False)
+    inbox.add(2, (*responses("r", "other", "expired"), different))
+    inbox.refuse_all("the run has ended.")
+
+    [answer] = inbox.take_answers()
+    same, other, expired, refused = answer.fates
+    assert (same.refused, same.checkpoint_id) == (None, "checkpoint")
+    assert other.refused == "the run has ended."
+    assert expired.refused == "request 'expired' has expired."
+    assert "already answered, with a different response" in (refused.refused or "")

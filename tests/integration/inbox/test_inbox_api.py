@@ -77,7 +77,7 @@ async def test_of_many_answers_at_once_one_is_accepted_and_the_others_read_which
     given = await asyncio.gather(*(http.post(api_path(asked, "/response"), json=one) for one in answers))
     [winner] = [one for one, answer in zip(answers, given, strict=True) if answer.status_code == 200]
     late = [answer for answer in given if answer.status_code == 409]
-    assert len(late) == 4
+    assert len(late) == 4, [answer.text for answer in given]
     for answer in late:
         assert answer.json()["detail"].startswith(f"Your answer came too late. {winner['responder']} answered at ")
         assert answer.json()["settled"]["response"] == winner["response"]

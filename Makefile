@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+# Three tests at a time, on two cores already: most of what a test does is to wait for the server.
+PYTEST := $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help

@@ -82,7 +82,7 @@ class DurableWorkflow:
 
         Raises:
             EncodeError: The message or the kwargs cannot be sent; says why.
-            ValueError: Tools are given; says what to do instead.
+            ValueError: Tools are given, or an empty id; says what to do instead.
             temporalio.exceptions.WorkflowAlreadyStartedError: A run with this id is open.
         """
         if tools is not None:
@@ -97,7 +97,7 @@ class DurableWorkflow:
         handle = await self._client.start_workflow(
             self._name,
             args=[ordered_json(self._codec.encode(message, "message")), ordered_json(wire.dump(options))],
-            id=id or f"{self._name}-{uuid.uuid4()}",
+            id=_given_or_made(id, self._name),
             task_queue=self._task_queue,
             **start_options,
         )
@@ -246,7 +246,7 @@ class DurableWorkflow:
         handle = await self._client.start_workflow(
             self._name,
             args=[None, ordered_json(wire.dump(options))],
-            id=id or f"{self._name}-{restore.verb}-{uuid.uuid4()}",
+            id=_given_or_made(id, f"{self._name}-{restore.verb}"),
             task_queue=self._task_queue,
             **(summary | dict(start_options)),
         )
@@ -265,3 +265,10 @@ class DurableWorkflow:
 
     def _run(self, handle: Any) -> DurableRun:
         return DurableRun(handle, self._name, self._task_queue, self._reader)
+
+
+def _given_or_made(id: str | None, beginning: str) -> str:
+    """Return a workflow id. An empty one was meant to be one: by a retry it would start another run."""
+    if id == "":
+        raise ValueError("The workflow id is empty. Give one, or None to have one made.")
+    return f"{beginning}-{uuid.uuid4()}" if id is None else id

@@ -70,8 +70,13 @@ def durable(
         checkpoint_store: The store the workers use, as a URL, path or `BlobStore`. Needed to read payloads that were
             too large for history, and for `checkpoint_storage`: DevUI gives one with each run.
         types: Further classes that messages, responses and outputs may have, as for `AgentFrameworkPlugin`.
+
+    Raises:
+        ValueError: The session id is empty.
     """
-    session_id = session_id or f"{workflow.name}-session-{uuid.uuid4()}"
+    if session_id == "":
+        raise ValueError("The session id is empty. Give one, or None to have one made.")
+    session_id = f"{workflow.name}-session-{uuid.uuid4()}" if session_id is None else session_id
     blobs = None if checkpoint_store is None else BlobStore.of(checkpoint_store, client.data_converter.payload_codec)
     values = NoStore() if blobs is None else ValueStore(blobs, client.namespace)
     known = {**declared_types(workflow), **{type_name(one): one for one in types}}

@@ -218,3 +218,11 @@ def _echo(name: str) -> Any:
         await ctx.yield_output(text)
 
     return echo
+
+
+async def test_an_empty_id_is_no_id(client: Client) -> None:
+    durable = DurableWorkflow(client, "chain", task_queue="nowhere")
+    with pytest.raises(ValueError, match="The workflow id is empty"):
+        await durable.start(1, id="")
+    with pytest.raises(ValueError, match="The workflow id is empty"):
+        await durable.fork("checkpoint", id="")

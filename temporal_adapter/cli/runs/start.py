@@ -65,6 +65,8 @@ async def start_run(
     """
     if message is None and not session:
         raise CliError(ExitCode.USAGE, "a run wants a MESSAGE; only one with --session can be given it later.")
+    if id == "":
+        raise CliError(ExitCode.USAGE, "--id is empty. Give one, or leave --id out to have one made.")
     given = None if message is None else given_value(message, "MESSAGE", as_text=text)
     start_options = wire.StartOptions(
         function_invocation_kwargs=_kwargs(function_invocation_kwargs, "--function-invocation-kwargs"),
@@ -81,7 +83,7 @@ async def start_run(
         handle = await client.start_workflow(
             workflow,
             args=[ordered_json(given), ordered_json(wire.dump(start_options))],
-            id=id or f"{workflow}-{uuid.uuid4()}",
+            id=f"{workflow}-{uuid.uuid4()}" if id is None else id,
             task_queue=task_queue,
         )
     run, run_id = (

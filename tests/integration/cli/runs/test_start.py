@@ -157,8 +157,10 @@ async def test_what_is_typed_wrongly_is_told(desk: Desk, tmp_path: Path) -> None
     no_file = await desk.type("start", f"@{tmp_path / 'none.json'}", *to)
     nothing = await desk.type("start", *to)
     no_object = await desk.type("start", "1", *to, "--client-kwargs", "[1]")
+    no_id = await desk.type("start", "1", *to, "--id", "")
 
-    assert [one.code for one in (no_json, no_file, nothing, no_object)] == [2, 2, 2, 2]
+    assert [one.code for one in (no_json, no_file, nothing, no_object, no_id)] == [2, 2, 2, 2, 2]
+    assert "--id is empty" in no_id.err
     assert "'Ada' is not JSON" in no_json.err
     assert "--text" in no_json.err
     assert "none.json' cannot be read: No such file or directory." in no_file.err

@@ -234,8 +234,16 @@ class Execution:
         """Take responses again once the results that came with them are known: by the end of a local activity."""
         self._put_off.add(received.ticket)
         with contextlib.suppress(FailureError):
-            self._recorded(wire.TurnTaken, await self._local("turn", wire.TakeTurn()))
+            await self._in_turn()
         self._facts.append(received)
+
+    async def _in_turn(self) -> None:
+        """Wait until the results that came before a signal or update are known.
+
+        A worker without the run in its cache may be given that first. By the end of a local activity both are
+        known, in the first execution as in every replay; and sooner than by a timer, which takes up to a second.
+        """
+        self._recorded(wire.TurnTaken, await self._local("turn", wire.TakeTurn()))
 
     def _stop_deliveries(self) -> None:
         for task in self._deliveries.values():

@@ -38,17 +38,7 @@ class People(Queries):
             self._warn(f"Signal {name!r} is unknown, and was ignored; there are: {', '.join(SIGNALS)}.")
             return
         try:
-            for one in payloads:
-                wire.check_text(one.payload.data)
-        except wire.WireError as error:
-            self._warn(f"A {name} signal was refused: {error}")
-            return
-        try:
-            data = [workflow.payload_converter().from_payload(one.payload) for one in payloads]
-        except Exception as error:  # of whatever cannot be read
-            self._warn(f"A {name} signal was refused: it cannot be read as JSON ({type(error).__name__}: {error}).")
-            return
-        try:
+            data = [_read(one) for one in payloads]
             if name == "respond":
                 self._receive(wire.parse_responses(*data))
             elif name == "cancel_requests":
@@ -141,14 +131,6 @@ class People(Queries):
             self._carry_out(decision)
         return wanted
 
-    async def _in_turn(self) -> None:
-        """Wait until the results that came before an update are known.
-
-        A worker without the run in its cache may be given the update first. By the end of a local activity both are
-        known, in the first execution as in every replay; and sooner than by a timer, which takes up to a second.
-        """
-        self._recorded(wire.TurnTaken, await self._local("turn", wire.TakeTurn()))
-
     def _receive(
         self,
         responses: Sequence[wire.Response],
@@ -159,3 +141,16 @@ class People(Queries):
         self._tickets += 1
         self._facts.append(ResponsesReceived(self._tickets, tuple(responses), whole, state=state or {}))
         return self._tickets
+
+
+def _read(payload: RawValue) -> Any:
+    """Return the JSON of a signal's payload.
+
+    Raises:
+        WireError: It cannot be read, or has too much in it.
+    """
+    wire.check_text(payload.payload.data)
+    try:
+        return workflow.payload_converter().from_payload(payload.payload)
+    except Exception as error:  # of whatever strangers send
+        raise wire.WireError(f"it cannot be read as JSON ({type(error).__name__}: {error}).") from error

@@ -6,12 +6,11 @@ from typing import Any, cast
 
 import msgspec
 
-from .responses import MAX_VALUES, check_depth
+from .responses import LONGEST_COMMENT, LONGEST_ID, MAX_VALUES, check_depth, excerpt
 from .schema import VERSION_KEY, WireError, load
 from .seen import CancelRequests
 
 _MOST_REQUESTS = 1000  # at once
-_LONGEST_ID, _LONGEST_TEXT = 1000, 10_000  # characters
 
 _EXPECTED = 'expected {"request_ids": ["..."]}, with "responder" and "comment" if you like'
 
@@ -26,11 +25,11 @@ def parse_cancel_requests(data: Any = None, *more: Any) -> CancelRequests:
         raise WireError(f"{1 + len(more)} arguments came; {_EXPECTED}, in one argument.")
     check_depth(data, MAX_VALUES)
     if not isinstance(data, dict):
-        raise WireError(f"A cancellation is malformed: {_excerpt(data)}; {_EXPECTED}.")
+        raise WireError(f"A cancellation is malformed: {excerpt(data)}; {_EXPECTED}.")
     known = [field.encode_name for field in msgspec.structs.fields(CancelRequests)]
     for key in cast("dict[str, Any]", data):
         if key not in (*known, VERSION_KEY):
-            raise WireError(f"The cancellation has the unknown key {_excerpt(key)}; {_EXPECTED}.")
+            raise WireError(f"The cancellation has the unknown key {excerpt(key)}; {_EXPECTED}.")
     try:
         asked = load(CancelRequests, data)
     except WireError as error:
@@ -46,14 +45,9 @@ def _check_bounds(asked: CancelRequests) -> None:
     if len(ids) > _MOST_REQUESTS:
         raise WireError(f"{len(ids)} requests are to be cancelled at once; name at most {_MOST_REQUESTS}.")
     for what, text, most in (
-        *(("request id", one, _LONGEST_ID) for one in ids),
-        ("responder", asked.responder or "", _LONGEST_TEXT),
-        ("comment", asked.comment or "", _LONGEST_TEXT),
+        *(("request id", one, LONGEST_ID) for one in ids),
+        ("responder", asked.responder or "", LONGEST_COMMENT),
+        ("comment", asked.comment or "", LONGEST_COMMENT),
     ):
         if len(text) > most:
-            raise WireError(f"A {what} has {len(text)} characters, and may have {most}: {_excerpt(text)}")
-
-
-def _excerpt(item: Any) -> str:
-    text = repr(item)
-    return text if len(text) <= 200 else f"{text[:200]}..."
+            raise WireError(f"A {what} has {len(text)} characters, and may have {most}: {excerpt(text)}")

@@ -15,7 +15,9 @@ MAX_VALUES = 100_000
 
 _CONTAINERS: tuple[type[Any], ...] = (dict, list)
 _MOST_RESPONSES = 1000  # at once
-_LONGEST_ID = 1000  # characters
+LONGEST_ID = 1000
+"""Characters that the id of a request may have."""
+
 LONGEST_RESPONDER, LONGEST_COMMENT = 1000, 10_000
 """Characters: both are kept for the life of the run, and are in the metadata of a checkpoint."""
 
@@ -39,13 +41,13 @@ def parse_responses(data: Any = None, *more: Any) -> list[Response]:
     responses: list[Response] = []
     for item in items:
         if not isinstance(item, dict) or "response" not in item:
-            raise WireError(f"A response is malformed: {_excerpt(item)}; {_EXPECTED}.")
+            raise WireError(f"A response is malformed: {excerpt(item)}; {_EXPECTED}.")
         try:
             response = load(Response, item)
         except WireError as error:
             raise WireError(f"{error}; {_EXPECTED}.") from error
-        if len(response.request_id) > _LONGEST_ID:
-            raise WireError(f"A request_id has {len(response.request_id)} characters: {_excerpt(response.request_id)}")
+        if len(response.request_id) > LONGEST_ID:
+            raise WireError(f"A request_id has {len(response.request_id)} characters: {excerpt(response.request_id)}")
         _check_length(response, "responder", response.responder, LONGEST_RESPONDER)
         _check_length(response, "comment", response.comment, LONGEST_COMMENT)
         responses.append(response)
@@ -95,6 +97,7 @@ def check_depth(data: Any, most: int | None = None) -> None:
     raise WireError(f"The JSON is nested more than {MAX_DEPTH} levels deep.")
 
 
-def _excerpt(item: Any) -> str:
+def excerpt(item: Any) -> str:
+    """Return what came, as an error may show it."""
     text = repr(item)
     return text if len(text) <= 200 else f"{text[:200]}..."

@@ -11,11 +11,11 @@ UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test chaos check lint types format bench lock clean
+.PHONY: help demo test chaos check lint types format record-histories bench lock clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target what; do \
-		printf '  make %-8s %s\n' "$$target" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target what; do \
+		printf '  make %-16s %s\n' "$$target" "$$what"; done
 
 # A changed lock means a new environment, so that nothing the lock dropped stays installed.
 $(VENV)/.locked: requirements.lock
@@ -51,6 +51,9 @@ types: $(VENV)/.installed ## Check types with pyright, strict on temporal_adapte
 format: $(VENV)/.installed ## Rewrite the code in ruff's format, with its safe fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+record-histories: $(VENV)/.installed ## Record the histories that later releases must replay (REPLACE=1: anew)
+	$(BIN)/python -W ignore -m tests.golden $(if $(REPLACE),--replace)
 
 bench: $(VENV)/.installed ## Compare with a hand-written Temporal workflow, and with MAF's file checkpoints
 	$(BIN)/python -m bench

@@ -11,22 +11,45 @@ from typing import TypeVar
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 
 from temporal_adapter import wire
-from temporal_adapter.wire.names import GRAPH_CHANGED, NOT_REGISTERED, STORE_UNAVAILABLE
+from temporal_adapter.wire.names import (
+    GRAPH_CHANGED,
+    GRAPH_MIGRATES,
+    GRAPH_REFUSED,
+    NEWER_SCHEMA,
+    NOT_REGISTERED,
+    STORE_UNAVAILABLE,
+)
 
 ShapeT = TypeVar("ShapeT")
 
 
 def will_pass(error: BaseException) -> bool:
-    """Whether an activity failed of its surroundings: a worker with another graph, or a blob store that is away.
+    """Whether an activity failed of its surroundings: a worker with another graph or of an older release, or a blob
+    store that is away.
 
     That is no error of an executor, and neither a deployment nor an outage may fail a run.
     """
     cause = cause_of(error)
     if not isinstance(cause, ApplicationError):
         return False
-    return cause.type in (GRAPH_CHANGED, STORE_UNAVAILABLE) or (
+    return cause.type in (GRAPH_CHANGED, NEWER_SCHEMA, STORE_UNAVAILABLE) or (
         cause.type == "NotFoundError" and NOT_REGISTERED in cause.message
     )
+
+
+def migrates(error: BaseException) -> bool:
+    """Whether an activity met a worker that can migrate the run to the graph that it has."""
+    return _is_of_type(error, GRAPH_MIGRATES)
+
+
+def refuses_graph(error: BaseException) -> bool:
+    """Whether an activity met a worker that is told to fail runs of other graphs than its own."""
+    return _is_of_type(error, GRAPH_REFUSED)
+
+
+def _is_of_type(error: BaseException, error_type: str) -> bool:
+    cause = cause_of(error)
+    return isinstance(cause, ApplicationError) and cause.type == error_type
 
 
 def cause_of(error: BaseException) -> BaseException:

@@ -30,6 +30,7 @@ class Attendance:
         spawn: Runs a coroutine beside the run's others.
         tell: Takes the fact that an instant has passed.
         clock: The last time that history has recorded (ISO 8601, UTC): what was due before it is overdue.
+        counted: Pending requests, as the search attribute has it.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Attendance:
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         tell: Callable[[Fact], None],
         clock: Callable[[], str],
+        counted: int = 0,
     ) -> None:
         self._engine = engine
         self._spawn = spawn
@@ -45,7 +47,7 @@ class Attendance:
         self._clock = clock
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at: str | None = None
-        self._counted = 0  # pending requests, as the search attribute has it
+        self.counted = counted
 
     def look(self) -> None:
         """See to what has changed."""
@@ -75,6 +77,6 @@ class Attendance:
             return
         count = len(self._engine.pending_requests())
         at_rest = self._engine.phase is not Phase.RUNNING
-        if count != self._counted and (at_rest or 0 in (count, self._counted)):
-            self._counted = count
+        if count != self.counted and (at_rest or 0 in (count, self.counted)):
+            self.counted = count
             workflow.upsert_search_attributes([_PENDING_REQUESTS.value_set(count)])  # pyright: ignore[reportUnknownMemberType]

@@ -29,6 +29,7 @@ class ConnectionFailed(Exception):
 async def connect(
     profile: str | None = None,
     *,
+    address: str | None = None,
     namespace: str | None = None,
     plugins: Sequence[Plugin] = (),
     data_converter: DataConverter = DataConverter.default,
@@ -37,6 +38,7 @@ async def connect(
 
     Args:
         profile: A profile of Temporal's configuration file; by default TEMPORAL_PROFILE, then `default`.
+        address: A server, as `host:port`, whichever the environment names.
         namespace: A namespace, whichever the environment names.
         plugins: For the client, and so for its workers.
         data_converter: For the client; one with the payload codec that the runs' clients encrypt with, for instance.
@@ -45,7 +47,7 @@ async def connect(
         ConnectionFailed: The configuration cannot be read, or nothing usable answers at the address.
     """
     config = _configuration(profile)
-    address = config.get("target_host", DEFAULT_ADDRESS)
+    address = address or config.get("target_host", DEFAULT_ADDRESS)
     try:
         settings: dict[str, Any] = {**config, "target_host": address}
         if namespace is not None:

@@ -19,14 +19,21 @@ from typing import Any, TypeVar, cast
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import FailureError, is_cancelled_exception
-from temporalio.workflow import ActivityConfig, LocalActivityConfig
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
+from temporalio.workflow import ActivityConfig
 
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
-    from temporal_adapter.activity_errors import as_application_error, cause_of, failure_of, will_pass
+    from temporal_adapter.activity_errors import (
+        as_application_error,
+        cause_of,
+        failure_of,
+        migrates,
+        refuses_graph,
+        will_pass,
+    )
     from temporal_adapter.attendance import Attendance
-    from temporal_adapter.converter import ordered_json
+    from temporal_adapter.calls import LONGEST_PAUSE, PAUSE, Calls
     from temporal_adapter.engine import (
         Answer,
         Commit,
@@ -41,7 +48,10 @@ with workflow.unsafe.imports_passed_through():
         Fate,
         Finish,
         InputRefused,
+        InputStranded,
         Judge,
+        JudgementFailed,
+        JudgementStranded,
         Notified,
         Notify,
         Phase,
@@ -49,11 +59,13 @@ with workflow.unsafe.imports_passed_through():
         ResponsesReceived,
         Seeded,
         Stamp,
+        Stranded,
         TurnEnded,
     )
+    from temporal_adapter.graph_changes import told
     from temporal_adapter.stream_log import StreamLog, asks_for_stream, may_stream
     from temporal_adapter.wire.names import (
-        Service,
+        GRAPH_ERRORS,
         executor_activity_type,
         service_activity_type,
     )
@@ -71,18 +83,11 @@ DEFAULT_ACTIVITY_CONFIG = ActivityConfig(
 )
 """Options of executors' activities, under what the user sets."""
 
-_LOCAL = LocalActivityConfig(
-    start_to_close_timeout=timedelta(seconds=30),
-    retry_policy=RetryPolicy(maximum_attempts=3, initial_interval=timedelta(milliseconds=200)),
-)
 # Without a bound on attempts: a checkpoint that the blob store lacks is written as soon as the store is back.
 _COMMIT = ActivityConfig(
     start_to_close_timeout=timedelta(minutes=1),
     retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
 )
-
-# Between tries while the workers have another graph than the run was started with, or the blob store is away.
-_PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 
 # A reminder that cannot be sent is given up; the next one is due in its time.
 _NOTIFY = ActivityConfig(
@@ -102,42 +107,54 @@ ResultT = TypeVar(
     wire.NotifyResult,
     wire.TurnTaken,
     wire.ResolvedKwargs,
+    wire.KeepResult,
+    wire.FetchResult,
+    wire.CarryOnResult,
 )
 
 
 class Execution:
     """The engine and the activities under way."""
 
-    def __init__(self, options: Any) -> None:
-        self._stream = StreamLog() if may_stream(options) else None
-        self._streams = self._streams_by_default = asks_for_stream(options)  # a turn of a session may ask for it
+    def __init__(self, options: Any, carried: wire.Carried | None = None) -> None:
+        carried = carried or wire.Carried(clock="", continues=0)  # nothing
+        self._stream = StreamLog(carried.live) if may_stream(options) else None
+        self._streams_by_default = asks_for_stream(options)
+        self._streams = self._streams_by_default or carried.streams  # a turn of a session may ask for it
         info = workflow.info()
         self._name = info.workflow_type
+        self._calls = Calls(info.workflow_type, self._tell_of_wait)
         # Of what history has recorded last. `workflow.now()` will not do: just after a local activity it is another in
         # the first execution than in a replay.
-        self._clock = info.workflow_start_time.isoformat(timespec="microseconds")
+        self._clock = max(carried.clock, info.workflow_start_time.isoformat(timespec="microseconds"))
         self._engine = Engine(
             lambda: Stamp(str(workflow.uuid4()), self._clock),
             marks_end=lambda: workflow.patched("the store is told how a run ended"),
             clock=_shown_time,
+            leaves=self._leaves,
         )
         self._observe = _observer()
         if self._observe is not None:
             self._engine.observe(self._observe)
         self._facts: list[Fact] = []
         self._notifying = asyncio.Semaphore(_REMINDERS_AT_ONCE)
-        self._attendance = Attendance(self._engine, self._spawn, self._facts.append, lambda: self._clock)
+        self._attendance = Attendance(
+            self._engine, self._spawn, self._facts.append, lambda: self._clock, carried.counted
+        )
         self._deliveries: dict[int, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
         self._tickets: int = 0
         self._awaited: set[int] = set()  # tickets of updates
+        self._released: set[int] = set()  # of these, those whose callers are told to send them again
         self._put_off: set[int] = set()  # tickets of responses that may have come before their requests
         self._answers: dict[int, tuple[Fate, ...]] = {}
-        self._turns = 0  # of a session, that an update `run` began and waits for
-        self._turn: int | None = None  # the one under way
+        self._turn: str | None = carried.turn  # of a session, under way: the id of the update `run` that began it
         self._turn_asks: int | None = None  # the ticket of its responses, until the engine has them; -1: none yet
-        self._turn_ends: dict[int, TurnEnded] = {}
-        self._turn_progress: dict[str, wire.TurnProgress] = {}  # of the last few, by the id of their update
+        self._turn_progress = {one.update_id: one.progress for one in carried.turns}  # of the last few
+        self._answered_updates = dict(carried.updates)  # of the last few, by id
+        self._asked_to_leave = False
+        self._leaving = False
+        self._migrates = False  # the workers have another graph, and a migration to it
         self._conclusion: Finish | Fail | None = None
         self._error: BaseException | None = None  # of the delivery that failed the run
         self._crash: BaseException | None = None  # of a task of ours: a fault, which must stop the workflow task
@@ -173,7 +190,9 @@ class Execution:
                 return
             seed = self._engine.start(message, parsed)
             seed = wire.replace(seed, at=self._clock)
-            result = await self._despite_trouble("The run", lambda: self._local("seed", seed))
+            result = await self._calls.despite_trouble("The run", lambda: self._calls.local("seed", seed))
+        except wire.NewerSchema:  # the workflow task fails, and is tried again until a newer worker takes it
+            raise
         except (FailureError, wire.WireError) as error:
             if is_cancelled_exception(error):
                 raise
@@ -187,10 +206,15 @@ class Execution:
         if seed.options.restore is not None:  # of this session's own, the store may not have the last ones yet
             await workflow.wait_condition(lambda: not self._engine.lineage.unmirrored)
         try:
-            result = await self._despite_trouble("The input", lambda: self._local("seed", seed))
+            result = await self._calls.despite_trouble("The input", lambda: self._calls.local("seed", seed))
         except FailureError as error:
-            if not is_cancelled_exception(error):
-                self._facts.append(InputRefused(failure_of(error)))
+            if is_cancelled_exception(error):
+                return
+            if migrates(error):
+                await self._await_migration(error)
+                self._facts.append(InputStranded())
+            else:
+                self._facts.append(InputRefused(self._failure_of(error)))
         else:
             self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
 
@@ -216,7 +240,7 @@ class Execution:
                     self._observe(fact)
                 for decision in self._engine.receive(fact):
                     self._carry_out(decision)
-            if self._engine.phase in (Phase.ENDING, Phase.ENDED):
+            if self._engine.phase in (Phase.ENDING, Phase.ENDED) or self._engine.held:
                 self._stop_deliveries()
             self._attendance.look()
 
@@ -243,7 +267,7 @@ class Execution:
         A worker without the run in its cache may be given that first. By the end of a local activity both are
         known, in the first execution as in every replay; and sooner than by a timer, which takes up to a second.
         """
-        self._recorded(wire.TurnTaken, await self._local("turn", wire.TakeTurn()))
+        self._recorded(wire.TurnTaken, await self._calls.local("turn", wire.TakeTurn()))
 
     def _stop_deliveries(self) -> None:
         for task in self._deliveries.values():
@@ -273,10 +297,20 @@ class Execution:
                     self._stop_deliveries()
                 if self._turn_asks is None:  # else it was nobody's turn: of a cancellation, before the caller's
                     self._streams = self._streams_by_default
-                    if self._turn is not None:
-                        self._turn_ends[self._turn], self._turn = decision, None
+                    self._end_turn(failure)
             case Finish() | Fail():
                 self._conclusion = decision
+
+    def _end_turn(self, failure: wire.Failure | None) -> None:
+        ended, self._turn = self._turn, None
+        if ended in self._turn_progress:
+            journal = self._engine.journal
+            told = {"next": journal.length, "state": journal.state, "failure": failure}
+            self._turn_progress[ended] = wire.replace(self._turn_progress[ended], **told)
+
+    def _leaves(self, troubled: bool) -> bool:
+        """Whether the run is to go on as another Temporal run; `troubled`: the blob store is in trouble."""
+        return False
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -295,28 +329,71 @@ class Execution:
         data = decision.input
         if self._stream is not None and self._streams and not data.path:  # MAF runs a sub-workflow without streaming
             data = wire.replace(data, stream=self._stream.room(len(self._deliveries)))
+        who = f"Executor {'/'.join(path)!r}"
         try:
-            result = await self._despite_trouble(
-                f"Executor {'/'.join(path)!r}",
-                lambda: self._activity(activity_type, data, config),
+            result = await self._unless_stranded(
+                lambda: self._calls.despite_trouble(
+                    who, lambda: self._calls.activity(activity_type, data, config), lambda: self._leaves(False)
+                ),
+                Stranded(decision.index),
             )
         except FailureError as error:
-            if is_cancelled_exception(error) and self._engine.phase is not Phase.RUNNING:
-                return  # cancelled by us, because a sibling failed or the run was cancelled
+            if is_cancelled_exception(error) and (self._engine.phase is not Phase.RUNNING or self._engine.held):
+                return  # cancelled by us: a sibling failed, the run was cancelled, or is to be migrated first
             self._error = error
-            self._facts.append(DeliveryFailed(decision.index, failure_of(error)))
+            self._facts.append(DeliveryFailed(decision.index, self._failure_of(error)))
         else:
             self._facts.append(DeliveryFinished(decision.index, self._recorded(wire.DeliveryResult, result)))
         finally:
             self._deliveries.pop(decision.index, None)
 
+    async def _unless_stranded(self, call: Callable[[], Awaitable[Any]], stranded: Stranded) -> Any:
+        """Make a call, and again while the run has to go on as a new one first, because of what it fails of.
+
+        The workers have another graph and can migrate the run to it; or history has become long while it waits for
+        what will pass.
+        """
+        pause = PAUSE
+        while True:
+            try:
+                return await call()
+            except FailureError as error:
+                if migrates(error):
+                    await self._await_migration(error)
+                elif not will_pass(error):
+                    raise
+                self._facts.append(stranded)
+            await workflow.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _await_migration(self, error: FailureError) -> None:
+        """The run is to go on as a new one, in the graph that the workers have now; soon, since a rollback may come."""
+        if not self._migrates:
+            self._warn(f"The run is to be migrated: {self._told(error)}")
+        self._migrates = True
+        await workflow.sleep(PAUSE)
+
+    def _failure_of(self, error: FailureError) -> wire.Failure:
+        """Return why an activity failed; of a worker that refuses the run for its graph, also what is otherwise."""
+        failure = failure_of(error)
+        return wire.replace(failure, message=self._told(error)) if refuses_graph(error) else failure
+
     async def _judge(self, decision: Judge) -> None:
         try:
-            result = await self._despite_trouble("A response", lambda: self._local("respond", decision.input))
+            result = await self._calls.despite_trouble(
+                "A response", lambda: self._calls.local("respond", decision.input)
+            )
         except FailureError as error:
             if is_cancelled_exception(error):
                 return
-            reason = f"it could not be judged ({failure_of(error).message}). Send it again once that is mended."
+            if migrates(error):
+                await self._await_migration(error)
+                self._facts.append(JudgementStranded())
+                return
+            if refuses_graph(error) and not self._engine.is_session:
+                self._facts.append(JudgementFailed(self._failure_of(error)))
+                return
+            reason = f"it could not be judged ({self._told(error)}). Send it again once that is mended."
             ids = [response.request_id for response in decision.input.responses]
             judgements = [wire.Judgement(request_id=one, refused=reason) for one in ids]
             self._facts.append(ResponsesJudged(wire.RespondResult(judgements=judgements, at=self._clock)))
@@ -328,11 +405,14 @@ class Execution:
         activity_type = service_activity_type(self._name, "notify")
         try:
             async with self._notifying:
-                result = await self._activity(activity_type, decision.input, _NOTIFY)
+                result = await self._calls.activity(activity_type, decision.input, _NOTIFY)
         except FailureError as error:
             if is_cancelled_exception(error):
                 return
-            self._warn(f"Nobody could be reminded of request {request.request_id!r}: {cause_of(error)}")
+            if migrates(error):
+                await self._await_migration(error)
+            else:
+                self._warn(f"Nobody could be reminded of request {request.request_id!r}: {self._told(error)}")
         else:
             at = max(at, self._recorded(wire.NotifyResult, result).at)
         self._facts.append(Notified(request, at))
@@ -340,8 +420,8 @@ class Execution:
     async def _commit(self, decision: Commit) -> None:
         activity_type = service_activity_type(self._name, "commit")
         try:
-            result = await self._despite_trouble(
-                "A checkpoint", lambda: self._activity(activity_type, decision.input, _COMMIT)
+            result = await self._calls.despite_trouble(
+                "A checkpoint", lambda: self._calls.activity(activity_type, decision.input, _COMMIT)
             )
         except FailureError as error:
             if not is_cancelled_exception(error):
@@ -350,33 +430,22 @@ class Execution:
             committed = self._recorded(wire.CommitResult, result)
             self._facts.append(Committed(committed.records, tuple(committed.stowed)))
 
-    async def _despite_trouble(self, who: str, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call again and again while it fails of what will pass; whatever else it raises is raised."""
-        pause = _PAUSE
-        while True:
-            try:
-                return await call()
-            except FailureError as error:
-                if not will_pass(error):
-                    raise
-                if pause == _PAUSE:
-                    self._warn(f"{who} waits, and is tried again: {cause_of(error)}")
-            await workflow.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-
-    async def _activity(self, activity_type: str, data: Any, config: ActivityConfig) -> Any:
-        return await workflow.execute_activity(activity_type, ordered_json(wire.dump(data)), **config)
-
-    async def _local(self, service: Service, data: Any) -> Any:
-        activity_type = service_activity_type(self._name, service)
-        return await workflow.execute_local_activity(activity_type, ordered_json(wire.dump(data)), **_LOCAL)
-
     # --- what has nobody to tell it to ---
 
     def _log_refusals(self, fates: Sequence[Fate]) -> None:
         for fate in fates:
             if fate.refused is not None:
                 workflow.logger.warning("What was sent to request %r was refused: %s", fate.request_id, fate.refused)
+
+    def _tell_of_wait(self, who: str, error: FailureError) -> None:
+        self._warn(f"{who} waits, and is tried again: {self._told(error)}")
+
+    def _told(self, error: FailureError) -> str:
+        """Return what an activity failed of; of a worker with another graph, also what is otherwise in that."""
+        cause = cause_of(error)
+        if not isinstance(cause, ApplicationError) or cause.type not in GRAPH_ERRORS or not self._engine.graph_known:
+            return str(cause)
+        return f"{cause} {told(self._engine.graph, cause.details)}"
 
     def _warn(self, text: str) -> None:
         """Show something that whoever sent a signal cannot be told: in the events and in the worker's log."""

@@ -5,6 +5,8 @@ An upgrade of `agent-framework-core` that moves one of them fails here, at impor
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from agent_framework import INTERNAL_SOURCE_ID, Executor, InProcRunnerContext, Workflow, WorkflowContext
@@ -19,8 +21,14 @@ from agent_framework._workflows._checkpoint_encoding import (
     _REGISTERED_CHECKPOINT_TYPE_KEYS as REGISTERED_CHECKPOINT_TYPE_KEYS,  # pyright: ignore[reportPrivateUsage]
 )
 
-# The keys under which a checkpoint's state holds what is not shared state.
-from agent_framework._workflows._const import EDGE_STATE_KEY, EXECUTOR_STATE_KEY
+# The keys under which a checkpoint's state holds what is not shared state, and run kwargs, which name executors.
+from agent_framework._workflows._const import (
+    EDGE_STATE_KEY,
+    EXECUTOR_STATE_KEY,
+    RESOLVED_WORKFLOW_RUN_KWARGS_KEY,
+    ROUTED_WORKFLOW_RUN_KWARGS_KEY,
+    WORKFLOW_RUN_KWARGS_KEY,
+)
 
 # Routing is MAF's own; its runners are not public.
 from agent_framework._workflows._edge_runner import EdgeRunner, FanInEdgeRunner, create_edge_runner
@@ -48,13 +56,17 @@ __all__ = [
     "EXECUTOR_STATE_KEY",
     "FAN_IN_BUFFER_KEY",
     "REGISTERED_CHECKPOINT_TYPE_KEYS",
+    "RESOLVED_WORKFLOW_RUN_KWARGS_KEY",
+    "ROUTED_WORKFLOW_RUN_KWARGS_KEY",
     "SUB_WORKFLOW_CHECKPOINT_KEY",
+    "WORKFLOW_RUN_KWARGS_KEY",
     "EdgeRunner",
     "FanInEdgeRunner",
     "MessageType",
     "RunnerImpl",
     "State",
     "create_edge_runner",
+    "edge_state_key",
     "executor_id_of",
     "is_instance_of",
     "run_unstreamed",
@@ -73,6 +85,13 @@ def runner_of(workflow: Workflow) -> RunnerImpl:
 def executor_id_of(ctx: WorkflowContext[Any, Any]) -> str:
     """Return the id of the executor whose handler has a context; a context tells its sources only."""
     return ctx._executor_id  # pyright: ignore[reportPrivateUsage]
+
+
+def edge_state_key(key: str, names: Mapping[str, str]) -> str:
+    """Return an `EdgeRunner.state_key` with executors of other names: it is made of the edges' ends."""
+    kind, _, edges = key.partition(":")
+    renamed = sorted([names.get(source, source), names.get(target, target)] for source, target in json.loads(edges))
+    return f"{kind}:{json.dumps(renamed, separators=(',', ':'))}"
 
 
 async def tell_of_cancelled_request(

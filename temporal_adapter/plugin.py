@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from datetime import timedelta
 from typing import Any, cast, get_args
@@ -25,14 +26,19 @@ from temporalio.workflow import ActivityConfig
 from temporal_adapter.deadlines import Deadline, check_deadlines
 from temporal_adapter.definitions import ConfigurationError, Definition, WorkflowSource, define, unknown_activity_types
 from temporal_adapter.execution import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG
-from temporal_adapter.host import HEARTBEAT_THROTTLE, Host, OnFailure, activities
+from temporal_adapter.host import HEARTBEAT_THROTTLE, Host, OnFailure, activities, has_dynamic, stranger_activity
+from temporal_adapter.migration import OnGraphChange
 from temporal_adapter.pool import GraphPool
 from temporal_adapter.search_attribute import check_attribute
 from temporal_adapter.store import BlobStore, StoreError
+from temporal_adapter.versioning import VersioningBehavior, versioning
 from temporal_adapter.workflow import workflow_type
 
 DEFAULT_CHECKPOINT_STORE = ".checkpoints"
 """Where checkpoints go unless told otherwise: a directory below the worker's working directory."""
+
+CONTINUE_AS_NEW_BOUNDS = (10, 40_000)
+"""The least and the greatest `continue_as_new_after`, in history events; Temporal ends a run at 51,200 events."""
 
 
 class AgentFrameworkPlugin(SimplePlugin):
@@ -60,6 +66,18 @@ class AgentFrameworkPlugin(SimplePlugin):
             many requests wait for a response. The namespace must have it; it costs a history event when that changes.
         types: Classes to store in messages, state and attributes beside those that the graphs declare.
         allow_pickle: Whether objects of declared or given types that have no JSON form may be pickled.
+        deployment_name: Temporal's Worker Versioning: what all releases of these workers have in common. Goes with
+            `build_id`, and reaches the workers as their `deployment_config`.
+        build_id: What tells this release from others, such as a commit. A graph that is another has another one.
+        default_versioning_behavior: Where runs go when another build becomes current: `pinned` ones, the default, stay
+            on the build they began on, whose graph is theirs; `auto_upgrade` ones go over with their next step.
+        move_waiting_runs: Whether `pinned` runs go over too, at their next checkpoint after they were woken. Recorded
+            with a run when it starts. Needs a graph that continues theirs; `temporal-adapter move` moves single runs.
+        on_graph_change: What becomes of a run whose graph is another one than the worker's, for all workflows or by
+            their names: `"wait"`, until a worker has its graph again, as after a rollback; `"fail"`; or a function
+            `(checkpoint, workflow) -> checkpoint`, plain or async, that migrates it (`temporal_adapter.migration`).
+        continue_as_new_after: So many events in a run's history, and it goes on as a new Temporal run of the same
+            workflow id at its next checkpoint; also when Temporal suggests it, and only then unless given.
 
     Raises:
         ConfigurationError: A workflow or an option is not usable; the message says what to change.
@@ -79,6 +97,12 @@ class AgentFrameworkPlugin(SimplePlugin):
         search_attributes: bool = False,
         types: Iterable[type] = (),
         allow_pickle: bool = True,
+        deployment_name: str | None = None,
+        build_id: str | None = None,
+        default_versioning_behavior: VersioningBehavior | None = None,
+        move_waiting_runs: bool = False,
+        continue_as_new_after: int | None = None,
+        on_graph_change: OnGraphChange | Mapping[str, OnGraphChange] = "wait",
     ) -> None:
         definitions = define([workflows] if isinstance(workflows, Workflow) or callable(workflows) else workflows)
         options = _ActivityOptions(definitions, default_activity_options, activity_options or {})
@@ -91,6 +115,9 @@ class AgentFrameworkPlugin(SimplePlugin):
         deadlines = tuple(deadlines)
         check_deadlines(deadlines, [executor for one in definitions for executor in one.outermost_activity_types])
         _check_link(request_link)
+        _check_bound(continue_as_new_after)
+        on_graph_changes = _by_workflow(on_graph_change, [one.name for one in definitions])
+        self._versioning = versioning(deployment_name, build_id, default_versioning_behavior, move_waiting_runs)
         hosts = [
             Host(
                 one.name,
@@ -100,10 +127,14 @@ class AgentFrameworkPlugin(SimplePlugin):
                 deadlines=deadlines,
                 request_link=request_link,
                 counts_requests=search_attributes,
+                moves=move_waiting_runs,
+                continues_after=continue_as_new_after,
+                on_graph_change=on_graph_changes[one.name],
             )
             for one in definitions
         ]
         self._workflow_types = [workflow_type(one.name) for one in definitions]
+        self._stranger = stranger_activity({host.name: host for host in hosts})
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
             "microsoft.AgentFrameworkPlugin",
             interceptors=[_OptionsInterceptor(options.for_activity)],
@@ -117,10 +148,10 @@ class AgentFrameworkPlugin(SimplePlugin):
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """See base class. Keeps heartbeats back for no more than `HEARTBEAT_THROTTLE`.
+        """See base class. Keeps heartbeats back for no more than `HEARTBEAT_THROTTLE`, and says what build it is.
 
         Raises:
-            ConfigurationError: The worker has the plugin twice.
+            ConfigurationError: The worker has the plugin twice, or versioning options of its own beside the plugin's.
         """
         registered = cast("Mapping[str, Any]", config).get("workflows") or ()
         if any(workflow in registered for workflow in self._workflow_types):
@@ -129,6 +160,10 @@ class AgentFrameworkPlugin(SimplePlugin):
             )
         given = cast("Mapping[str, Any]", config).get("max_heartbeat_throttle_interval") or HEARTBEAT_THROTTLE
         config["max_heartbeat_throttle_interval"] = min(given, HEARTBEAT_THROTTLE)
+        own = cast("Sequence[Any]", cast("Mapping[str, Any]", config).get("activities") or ())
+        if not has_dynamic(own):  # else what it does for executors of another graph is left to the user's
+            config["activities"] = [*own, self._stranger]
+        config["deployment_config"] = self._versioning.of_worker(cast("Mapping[str, Any]", config))
         return super().configure_worker(config)
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
@@ -213,6 +248,48 @@ def _check_link(link: str | None) -> None:
             f"request_link {link!r} cannot be filled in ({type(error).__name__}: {error}). It may have {{workflow_id}} "
             "and {request_id} in it, and no other braces."
         ) from error
+
+
+def _check_bound(events: Any) -> None:
+    least, greatest = CONTINUE_AS_NEW_BOUNDS
+    if events is None or (isinstance(events, int) and not isinstance(events, bool) and least <= events <= greatest):
+        return
+    raise ConfigurationError(
+        f"continue_as_new_after must be a number of history events from {least:,} to {greatest:,}, not {events!r}. "
+        "Leave it out, and a run goes on as a new one when Temporal suggests it."
+    )
+
+
+def _by_workflow(
+    given: OnGraphChange | Mapping[str, OnGraphChange], workflow_names: Sequence[str]
+) -> dict[str, OnGraphChange]:
+    """Return what is done about a changed graph, by workflow name."""
+    if not isinstance(given, Mapping):
+        _check_on_graph_change("on_graph_change", given)
+        return dict.fromkeys(workflow_names, given)
+    by_name = cast("Mapping[str, OnGraphChange]", given)
+    for name, one in by_name.items():
+        if name not in workflow_names:
+            known = ", ".join(map(repr, workflow_names))
+            raise ConfigurationError(
+                f"on_graph_change names {name!r}, and no workflow is called so. There are: {known}."
+            )
+        _check_on_graph_change(f"on_graph_change[{name!r}]", one)
+    return {name: by_name.get(name, "wait") for name in workflow_names}
+
+
+def _check_on_graph_change(what: str, given: Any) -> None:
+    if isinstance(given, str) and given in ("wait", "fail"):
+        return
+    must = f'{what} must be "wait", "fail", or a function (checkpoint, workflow) -> checkpoint'
+    if not callable(given) or isinstance(given, type):
+        raise ConfigurationError(f"{must}, not {given!r}.")
+    try:
+        inspect.signature(given).bind(None, None)
+    except TypeError as error:
+        raise ConfigurationError(f"{must}; {given!r} cannot be called so: {error}.") from error
+    except ValueError:  # a callable whose signature Python does not know
+        return
 
 
 def _check_types(types: Sequence[Any]) -> None:

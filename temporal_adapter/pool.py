@@ -101,11 +101,15 @@ class BuiltGraph:
 
     def description(self) -> wire.Graph:
         """Return what a run records of its graph when it starts."""
+        executors = self.workflow.executors
+        groups = [  # not the one by which an input comes in
+            group for group in self.workflow.edge_groups if all(edge.source_id in executors for edge in group.edges)
+        ]
         return wire.Graph(
             name=_stable_name(self.workflow),
             signature=self.workflow.graph_signature_hash,
             start_executor_id=self.workflow.start_executor_id,
-            executors=list(self.workflow.executors),
+            executors=list(executors),
             max_iterations=self.workflow.max_iterations,
             shows_error_messages=OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED,
             fan_ins=self.router.fan_ins,
@@ -117,12 +121,23 @@ class BuiltGraph:
                     kind=type(group).__name__,
                     condition=edge.condition_name,
                 )
-                for group in self.workflow.edge_groups
+                for group in groups
                 for edge in group.edges
-                if edge.source_id in self.workflow.executors  # not the one by which an input comes in
             ],
-            catching=[key for key in self.children if type(self.workflow.executors[key]) is not WorkflowExecutor],
+            groups=[
+                wire.EdgeGroup(size=len(group.edges), selection=getattr(group, "selection_func_name", None))
+                for group in groups
+            ],
+            catching=[key for key in self.children if type(executors[key]) is not WorkflowExecutor],
+            classes=self._classes(),
         )
+
+    def _classes(self) -> dict[str, list[str]]:
+        """Return the ids of the executors of each class, which is called as in MAF's signature of the graph."""
+        by_class: dict[str, list[str]] = {}
+        for key, executor in self.workflow.executors.items():
+            by_class.setdefault(f"{type(executor).__module__}.{type(executor).__name__}", []).append(key)
+        return by_class
 
 
 def _stable_name(workflow: Workflow) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from temporalio import workflow
-from temporalio.contrib.workflow_streams import PublishInput, WorkflowStream
+from temporalio.contrib.workflow_streams import PublishInput, WorkflowStream, WorkflowStreamState
 
 from temporal_adapter import wire
 from temporal_adapter.wire.names import STREAM_OFFSET, STREAM_PUBLISH
@@ -45,10 +45,15 @@ def _says(options: Any, key: str) -> bool:
 
 
 class StreamLog:
-    """The live batches of one run."""
+    """The live batches of one run.
 
-    def __init__(self) -> None:
-        self._stream = WorkflowStream()  # insists on being made in an __init__
+    Args:
+        offset: Where the first one will be in the stream: those before it were of earlier Temporal runs.
+    """
+
+    def __init__(self, offset: int = 0) -> None:
+        before = WorkflowStreamState(base_offset=offset) if offset else None
+        self._stream = WorkflowStream(before)  # insists on being made in an __init__
         self._publish = cast("Callable[[PublishInput], None]", workflow.get_signal_handler(STREAM_PUBLISH))  # pyright: ignore[reportUnknownMemberType]
         self._offset = cast("Callable[[], int]", workflow.get_query_handler(STREAM_OFFSET))  # pyright: ignore[reportUnknownMemberType]
         self._kept: deque[tuple[int, int]] = deque()  # where each batch ends in the stream, and its size

@@ -26,13 +26,16 @@ class AgentFrameworkRun(Sessions):
     """One run, with its queries, signals and updates."""
 
     @workflow.init
-    def __init__(self, message: Any = None, options: Any = None) -> None:
-        super().__init__(options)
+    def __init__(self, message: Any = None, options: Any = None, carried: Any = None) -> None:
+        super().__init__(options, carried)
 
-    async def run_template(self, message: Any = None, options: Any = None) -> Any:
+    async def run_template(self, message: Any = None, options: Any = None, carried: Any = None) -> Any:
         try:
             await self._begin(message, options)
-            await self._take_facts_until(self._concluded)
+            await self._take_facts_until(self._over)
+            while not self._concluded():
+                await self._leave()
+                await self._take_facts_until(self._over)
         except BaseException as error:
             # Not when a worker merely drops the run from its cache, which looks the same from here.
             if is_cancelled_exception(error) and workflow.cancellation_reason() is not None:

@@ -22,7 +22,8 @@ from temporal_adapter import AgentFrameworkPlugin, ConfigurationError, StoreErro
 from temporal_adapter.connection import ConnectionFailed, connect
 from temporal_adapter.definitions import WorkflowSource, define
 from temporal_adapter.loading import ObjectNotFound, find_payload_codec
-from temporal_adapter.plugin import DEFAULT_CHECKPOINT_STORE
+from temporal_adapter.plugin import CONTINUE_AS_NEW_BOUNDS, DEFAULT_CHECKPOINT_STORE
+from temporal_adapter.versioning import VersioningBehavior
 from workers.factories import FactoryNotFound, described, find_factory
 
 _GRACEFUL_SHUTDOWN = timedelta(seconds=10)  # for activities under way; what they leave, another worker repeats
@@ -71,6 +72,41 @@ class _Factory(click.ParamType):
     is_flag=True,
     help="Keep the search attribute AgentFrameworkPendingRequests, by which runs that wait are found.",
 )
+@click.option(
+    "--deployment-name",
+    envvar="TEMPORAL_DEPLOYMENT_NAME",
+    show_envvar=True,
+    metavar="NAME",
+    help="Worker Versioning: what all releases of these workers have in common. Goes with --build-id.",
+)
+@click.option(
+    "--build-id",
+    envvar="TEMPORAL_WORKER_BUILD_ID",
+    show_envvar=True,
+    metavar="ID",
+    help="Worker Versioning: what tells this release from others, such as a commit.",
+)
+@click.option(
+    "--versioning-behavior",
+    envvar="TEMPORAL_ADAPTER_VERSIONING_BEHAVIOR",
+    show_envvar=True,
+    type=click.Choice(["pinned", "auto_upgrade"]),
+    help="Whether runs stay on the build they began on, or go over to a newer one by themselves.  [default: pinned]",
+)
+@click.option(
+    "--move-waiting-runs/--keep-waiting-runs",
+    envvar="TEMPORAL_ADAPTER_MOVE_WAITING_RUNS",
+    show_envvar=True,
+    help="Pinned runs go over too, at the next checkpoint after something woke them.  [default: keep]",
+)
+@click.option(
+    "--continue-as-new-after",
+    envvar="TEMPORAL_ADAPTER_CONTINUE_AS_NEW_AFTER",
+    show_envvar=True,
+    type=click.IntRange(*CONTINUE_AS_NEW_BOUNDS),
+    metavar="EVENTS",
+    help="A run with so long a history goes on as a new one.  [default: when Temporal suggests it]",
+)
 @click.option("--profile", metavar="NAME", help="A profile of Temporal's configuration file.")
 def main(
     workflows: Sequence[WorkflowSource],
@@ -79,6 +115,11 @@ def main(
     max_concurrent_activities: int | None,
     payload_codec: str | None,
     search_attributes: bool,
+    deployment_name: str | None,
+    build_id: str | None,
+    versioning_behavior: VersioningBehavior | None,
+    move_waiting_runs: bool,
+    continue_as_new_after: int | None,
     profile: str | None,
 ) -> None:
     """Serve Microsoft Agent Framework workflows on a Temporal task queue, until SIGINT or SIGTERM.
@@ -86,11 +127,21 @@ def main(
     The server is the one that the TEMPORAL_* environment variables and Temporal's configuration file name.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    _check_versioning(deployment_name, build_id, versioning_behavior, move_waiting_runs)
     try:
         names = [_name(workflow) for workflow in workflows]
         codec = None if payload_codec is None else find_payload_codec(payload_codec)
         converter = dataclasses.replace(DataConverter.default, payload_codec=codec)
-        plugin = AgentFrameworkPlugin(workflows, checkpoint_store=checkpoint_store, search_attributes=search_attributes)
+        plugin = AgentFrameworkPlugin(
+            workflows,
+            checkpoint_store=checkpoint_store,
+            search_attributes=search_attributes,
+            deployment_name=deployment_name,
+            build_id=build_id,
+            default_versioning_behavior=versioning_behavior,
+            move_waiting_runs=move_waiting_runs,
+            continue_as_new_after=continue_as_new_after,
+        )
     except (ConfigurationError, StoreError, ObjectNotFound) as error:
         raise click.ClickException(str(error)) from error
 
@@ -103,13 +154,27 @@ def main(
                 max_concurrent_activities=max_concurrent_activities,
                 graceful_shutdown_timeout=_GRACEFUL_SHUTDOWN,
             )
-            await _run(worker, _greeting(names, client, task_queue, checkpoint_store))
+            build = _build(deployment_name, build_id, versioning_behavior, move_waiting_runs)
+            await _run(worker, _greeting(names, client, task_queue, checkpoint_store) + build)
         except (ConfigurationError, ConnectionFailed, StoreError) as error:
             click.echo(f"Error: {error}", err=True)
             return 1
         return 0
 
     raise SystemExit(process.exit_code(serve(), interrupted=lambda _: 0))
+
+
+def _check_versioning(name: str | None, build_id: str | None, behavior: VersioningBehavior | None, moves: bool) -> None:
+    if (name is None) != (build_id is None):
+        raise click.UsageError(
+            "--deployment-name and --build-id go together: give both, or neither. In the environment they are "
+            "TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID."
+        )
+    if name is None and (behavior is not None or moves):
+        raise click.UsageError(
+            "--versioning-behavior and --move-waiting-runs say where runs go when there is a newer build: give "
+            "--deployment-name and --build-id too."
+        )
 
 
 def _name(workflow: WorkflowSource) -> str:
@@ -144,3 +209,12 @@ def _greeting(names: Sequence[str], client: Client, task_queue: str, checkpoint_
         f"Serving {', '.join(names)} on task queue {task_queue!r} at {client.service_client.config.target_host} "
         f"(namespace {client.namespace!r}); checkpoints in {checkpoint_store}."
     )
+
+
+def _build(name: str | None, build_id: str | None, behavior: VersioningBehavior | None, moves: bool) -> str:
+    """Return what the greeting says of Worker Versioning."""
+    if name is None:
+        return ""
+    pinned = "move to newer builds at their checkpoints" if moves else "are pinned to it"
+    runs = "go over to newer builds" if behavior == "auto_upgrade" else pinned
+    return f" It is build {build_id!r} of deployment {name!r}: its runs {runs}."

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from . import checkpoints, graph, inbox, runs
+from . import checkpoints, graph, inbox, replay, runs
 from .top import top as app
 
 # As `--help` shows them.
-_ORDER = ("start", "list", "pending", "respond", "watch", "cancel", "graph", "inbox", "doctor")
+_ORDER = ("start", "list", "pending", "respond", "watch", "cancel", "move", "graph", "inbox", "replay", "doctor")
 
-__all__ = ["app", "checkpoints", "graph", "inbox", "runs"]
+__all__ = ["app", "checkpoints", "graph", "inbox", "replay", "runs"]
 
 app.add_typer(checkpoints.group)
 app.registered_commands.sort(key=lambda one: _ORDER.index(one.name or ""))
@@ -42,7 +42,7 @@ def about(
     Exit codes:
       0  fine
       1  a difference, something missing, a refusal, or another negative finding
-      2  the command is wrong
+      2  the command is wrong, or there is nothing to replay
       3  the store or server cannot be reached or read
       4  there is no such run or checkpoint
       130  interrupted

@@ -12,11 +12,17 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import Client, WorkflowQueryFailedError, WorkflowQueryRejectedError
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowQueryFailedError,
+    WorkflowQueryRejectedError,
+)
 from temporalio.common import QueryRejectCondition
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_adapter import wire
+from temporal_adapter.wire.names import NOT_TAKEN_UP
 
 from .errors import NoWorker, RunNotFound, UnknownWorkflow, explained, known_workflows, says_not_registered
 from .task_queues import pollers
@@ -24,6 +30,7 @@ from .workflow import DurableWorkflow
 
 _AT_ONCE = 16  # runs that are asked at the same time
 _ANSWER_TIMEOUT = timedelta(seconds=10)
+_LOOK_SECONDS = 0.1  # between looks whether a run that goes on as a new Temporal run has what it carries
 _GIVE_UP_AFTER = 3  # runs of a task queue that nobody answered for, and none that somebody did
 
 ItemT = TypeVar("ItemT")
@@ -35,7 +42,7 @@ Query = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class AdapterRun:
-    """A run as Temporal lists it.
+    """A run as Temporal lists it; of one that went on as new Temporal runs, the last of these.
 
     Attributes:
         workflow_id: Temporal's.
@@ -43,7 +50,7 @@ class AdapterRun:
         workflow_name: Of the MAF workflow.
         task_queue: Whose workers run it.
         status: Temporal's: `RUNNING`, `COMPLETED`, `FAILED`, `CANCELED`, `TERMINATED` or `TIMED_OUT`.
-        started_at: In UTC.
+        started_at: Of the whole run, in UTC.
         closed_at: In UTC; None of an open run.
         pending_requests: How many requests wait, where the workers keep the search attribute; None where not.
     """
@@ -149,8 +156,20 @@ class Asking:
         handle = cast("Any", self._client.get_workflow_handle(run.workflow_id, run_id=run.run_id))
 
         async def query(name: str, *args: Any) -> Any:
-            asking = handle.query(name, args=args, reject_condition=self._rejected, rpc_timeout=_ANSWER_TIMEOUT)
-            return await durable.unless_stuck(asking)
+            nonlocal handle
+            give_up = asyncio.get_running_loop().time() + _ANSWER_TIMEOUT.total_seconds()
+            while True:
+                asking = handle.query(name, args=args, reject_condition=self._rejected, rpc_timeout=_ANSWER_TIMEOUT)
+                try:
+                    return await durable.unless_stuck(asking)
+                except WorkflowQueryRejectedError as error:
+                    if error.status is not WorkflowExecutionStatus.CONTINUED_AS_NEW:
+                        raise
+                    handle = cast("Any", self._client.get_workflow_handle(run.workflow_id))  # it went on since
+                except WorkflowQueryFailedError as error:
+                    if NOT_TAKEN_UP not in str(error) or asyncio.get_running_loop().time() > give_up:
+                        raise
+                    await asyncio.sleep(_LOOK_SECONDS)
 
         return query
 

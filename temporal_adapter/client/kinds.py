@@ -7,25 +7,21 @@ workflows know.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from datetime import timedelta
-from typing import get_args
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
-from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.common import QueryRejectCondition
 from temporalio.service import RPCError
 
-from temporal_adapter.wire.names import NOT_REGISTERED, Service, executor_activity_type, service_activity_type
+from temporal_adapter.histories import shows_ours
+from temporal_adapter.wire.names import NOT_REGISTERED
 
 _FIRST_EVENTS = 50  # of a history, in which an activity is named if there is any
 _QUERY_TIMEOUT = timedelta(seconds=3)
 _KNOWN_ONLY_HERE = "checkpoints"
-_SERVICES: tuple[Service, ...] = get_args(Service)
 
 
 class Kinds:
@@ -59,7 +55,7 @@ class Kinds:
         events = answer.history.events
         if not any(event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED for event in events):
             return None
-        if _shows_ours(workflow_name, events):
+        if shows_ours(workflow_name, events):
             return True
         return await self._answers(workflow_id, run_id)
 
@@ -73,21 +69,3 @@ class Kinds:
         except RPCError:  # nobody there to answer
             return None
         return True
-
-
-def _shows_ours(workflow_name: str, events: Iterable[HistoryEvent]) -> bool:
-    """Whether an activity, or a local activity's marker, is named as the adapter names them."""
-    executors = executor_activity_type(workflow_name, [""])
-    services = [service_activity_type(workflow_name, service) for service in _SERVICES]
-    quoted = [json.dumps(name, ensure_ascii=False).encode() for name in services]
-    for event in events:
-        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-            name = event.activity_task_scheduled_event_attributes.activity_type.name
-            if name.startswith(executors) or name in services:
-                return True
-        elif event.event_type == EventType.EVENT_TYPE_MARKER_RECORDED:
-            details = event.marker_recorded_event_attributes.details.values()
-            datas = [payload.data for payloads in details for payload in payloads.payloads]
-            if any(name in data for name in quoted for data in datas):
-                return True
-    return False

@@ -1,5 +1,7 @@
 """Runs and open requests of a whole namespace: what an inbox shows. Single runs are `run`'s.
 
+A run that went on as new Temporal runs is listed once, as the last of these.
+
 Runs come from Temporal's visibility, so a run is here a moment after it started. Requests come from the runs
 themselves, by query, since only they know: a run whose workers are away is named, and not left out in silence.
 """
@@ -7,7 +9,7 @@ themselves, by query, since only they know: a run whose workers are away is name
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Literal
 
@@ -20,6 +22,7 @@ from temporal_adapter.wire.names import PENDING_REQUESTS_ATTRIBUTE
 
 from .asking import AdapterRun, Asking, Query, Unanswered, each
 from .kinds import Kinds
+from .links import started_at
 
 __all__ = ["AdapterRun", "Listing", "OpenRequest", "Unanswered", "adapter_runs", "open_requests", "states_of"]
 
@@ -93,7 +96,10 @@ async def adapter_runs(
     Raises:
         temporalio.service.RPCError: The server refuses.
     """
-    return [run async for run in _runs(client, _conditions(workflow_name, task_queue, state), workflow_name, limit)]
+    conditions = _conditions(workflow_name, task_queue, state)
+    listed = [one async for one in _listed(client, conditions, workflow_name, limit)]
+    began = await each(lambda one: started_at(client, one), listed)
+    return [replace(_run(one), started_at=at) for one, at in zip(listed, began, strict=True)]
 
 
 async def open_requests(
@@ -122,11 +128,12 @@ async def open_requests(
     conditions = _conditions(workflow_name, task_queue, "open")
     some = f"({PENDING_REQUESTS_ATTRIBUTE} > 0 OR {PENDING_REQUESTS_ATTRIBUTE} IS NULL)"
     try:
-        runs = [run async for run in _runs(client, [*conditions, some], workflow_name, None, sure=True)]
+        runs = [_run(one) async for one in _listed(client, [*conditions, some], workflow_name, None, sure=True)]
     except RPCError as error:
         if error.status is not RPCStatusCode.INVALID_ARGUMENT:
             raise
-        runs = [run async for run in _runs(client, conditions, workflow_name, None, sure=True)]  # it has no such
+        # The server has no such attribute.
+        runs = [_run(one) async for one in _listed(client, conditions, workflow_name, None, sure=True)]
     asking = Asking(client)
     answers = await each(lambda run: asking.ask(run, _requests), runs)
     latest = None if older_than is None else datetime.now(timezone.utc) - older_than
@@ -179,6 +186,8 @@ def _open_requests(run: AdapterRun, requests: Iterable[wire.PendingRequest]) -> 
 
 def _conditions(workflow_name: str | None, task_queue: str | None, state: RunState | None) -> list[str]:
     conditions: list[str] = []
+    if state != "open":
+        conditions.append("ExecutionStatus != 'ContinuedAsNew'")
     if state is not None:
         conditions.append(f"ExecutionStatus {'=' if state == 'open' else '!='} 'Running'")
     # Servers differ in how they read a backslash, so a name with one is only compared here.
@@ -193,9 +202,9 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "\\'") + "'"
 
 
-async def _runs(
+async def _listed(
     client: Client, conditions: list[str], workflow_name: str | None, limit: int | None, *, sure: bool = False
-) -> AsyncIterator[AdapterRun]:
+) -> AsyncIterator[WorkflowExecution]:
     """Yield the adapter's runs; without those that no worker was at yet, where it must be sure."""
     kinds, found = Kinds(client), 0
     async for listed in client.list_workflows(" AND ".join(conditions) or None):
@@ -206,7 +215,7 @@ async def _runs(
         ours = await kinds.is_ours(listed.workflow_type, listed.id, listed.run_id)
         if ours or (ours is None and not sure):
             found += 1
-            yield _run(listed)
+            yield listed
 
 
 def _run(listed: WorkflowExecution) -> AdapterRun:

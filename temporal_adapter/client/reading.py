@@ -63,6 +63,14 @@ class EventReader:
         objects: list[Any] = await self._reader.raw(event.data)
         return [wire.replace(event, data=_inline(one)) for one in objects]
 
+    async def archived(self, page: wire.ArchivedPage) -> list[Any]:
+        """Return the items of a page that earlier Temporal runs of the run left in the blob store, in JSON.
+
+        Raises:
+            ValueUnavailable: The client does not know the store.
+        """
+        return await self._reader.raw(page.page)
+
     async def request(self, request: wire.Request) -> WorkflowEvent[Any]:
         """Return a MAF `request_info` event with its typed payload."""
         return await self._reader.request(request)

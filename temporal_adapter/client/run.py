@@ -19,13 +19,16 @@ from temporalio.common import QueryRejectCondition
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.values import to_plain_json
+from temporal_adapter.wire.names import NOT_TAKEN_UP
 
 from .errors import CancelRefused, NoWorker, ResponseRefused, RunClosed, explained
+from .pages import all_items, events_from
 from .raising import raised_again
 from .reading import EventReader, run_result
 from .streaming import LiveMerge, read_live
 from .stuck import check_known
 from .told import Accepted, Answered, CheckpointInfo, FailedExecutor, RunStatus
+from .updates import answered
 
 logger = logging.getLogger(__name__)
 
@@ -161,10 +164,7 @@ class DurableRun:
 
     async def _all_pages(self, query: str, shape: type[ShapeT]) -> list[ShapeT]:
         """Return what a query answers in pages, from its first item to its last."""
-        items: list[ShapeT] = []
-        while page := await self._query(query, len(items)):
-            items += [wire.load(shape, item) for item in page]
-        return items
+        return await all_items(self._query, query, shape, self._reader)
 
     async def respond(
         self, request_id: str, response: Any, *, responder: str | None = None, comment: str | None = None
@@ -188,7 +188,8 @@ class DurableRun:
         try:
             with self.explained():
                 # The SDK's overloads leave this one partly untyped.
-                answer = await cast("Any", self.handle).execute_update("respond", ordered_json(wire.dump(data)))
+                update = cast("Any", self.handle).execute_update
+                answer = await answered(lambda: update("respond", ordered_json(wire.dump(data))))
         except RunClosed as error:
             return await self._answered_before(data, error)
         fate = answer["responses"][0]
@@ -370,17 +371,22 @@ class DurableRun:
 
     async def _page(self, offset: int) -> tuple[list[wire.Event], bool]:
         """Return some events from an offset on, none at the end, and whether none will follow."""
-        page = wire.load(wire.EventLog, await self._query("events", offset))
-        return [one for event in page.events for one in await self._reader.each(event)][page.skip :], page.ended
+        return await events_from(self._query, offset, self._reader)
 
     async def _is_closed(self) -> bool:
         with self.explained():
             return (await self.handle.describe()).status is not WorkflowExecutionStatus.RUNNING
 
     async def _query(self, name: str, *args: Any) -> Any:
-        with self.explained():
-            query = self.handle.query(name, args=args, reject_condition=QueryRejectCondition.NONE)
-            return await self.unless_stuck(query)
+        while True:
+            try:
+                with self.explained():
+                    query = self.handle.query(name, args=args, reject_condition=QueryRejectCondition.NONE)
+                    return await self.unless_stuck(query)
+            except WorkflowQueryFailedError as error:
+                if not str(error).startswith(NOT_TAKEN_UP):
+                    raise
+            await asyncio.sleep(_POLL_SECONDS[0])
 
     async def unless_stuck(self, answer: Coroutine[Any, Any, Any]) -> Any:
         """Wait for an answer that takes a worker; stop when the workers there are do not know the workflow."""

@@ -31,6 +31,7 @@ from .reading import EventReader
 from .run import DurableRun, Kwargs
 from .streaming import what_counts
 from .turns import AT_REST, Turn
+from .updates import answered
 
 _REFUSED_INPUT = (INPUT_NOT_HANDLED, RUN_REFUSED, CHECKPOINT_NOT_FOUND, RESTORE_REFUSED)
 _LOOK_SECONDS = 0.1  # between looks whether a session is at rest
@@ -171,7 +172,8 @@ class DurableSession:
 
     async def _turn(self, given: wire.SessionInput) -> AsyncGenerator[WorkflowEvent[Any], None]:
         own, update_id = self._active, str(uuid.uuid4())
-        update = self.durable_run.unless_stuck(self._start_and_run(ordered_json(wire.dump(given)), update_id))
+        data = ordered_json(wire.dump(given))
+        update = self.durable_run.unless_stuck(answered(lambda: self._start_and_run(data, update_id)))
         turn = Turn(self.durable_run, update, update_id, self._reader)
         try:
             with self._refusals():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable
-from typing import Any
+from typing import Any, cast
 
 from agent_framework import WorkflowEvent
 from temporalio.client import WorkflowQueryFailedError
@@ -40,10 +40,19 @@ class Turn:
 
     def __init__(self, run: DurableRun, update: Awaitable[Any], update_id: str, reader: EventReader) -> None:
         self._run = run
-        self._update = asyncio.ensure_future(update)
+        self._update = asyncio.ensure_future(self._to_its_end(update))
         self._update.add_done_callback(_retrieve)  # nobody asks, where whoever follows a turn has gone
         self._id = update_id
         self._reader = reader
+
+    async def _to_its_end(self, update: Awaitable[Any]) -> Any:
+        """Wait for the turn, in whichever Temporal run of the session it ends."""
+        answer = await update
+        while answer.get("continues"):
+            await asyncio.sleep(_LOOK_SECONDS[0])
+            with self._run.explained():
+                answer = await cast("Any", self._run.handle).execute_update("follow", self._id)
+        return answer
 
     def leave(self) -> None:
         """Wait for the turn no longer. It goes on."""

@@ -7,7 +7,7 @@ through one door, which reads their payloads itself; what becomes of a bad one i
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -20,11 +20,13 @@ with workflow.unsafe.imports_passed_through():
     from temporal_adapter.answers import fates_as_json
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import CancelRequested, Fate, ResponsesReceived
-    from temporal_adapter.wire.names import CANCEL_REFUSED, RESPONSE_REFUSED, RETRY_REFUSED
+    from temporal_adapter.wire.names import CANCEL_REFUSED, RESPONSE_REFUSED, RETRY_REFUSED, RUN_CONTINUES
 
     from .queries import Queries
 
-SIGNALS = ("respond", "cancel_requests", "retry")
+SIGNALS = ("respond", "cancel_requests", "retry", "continue_as_new")
+
+_ANSWERS_KEPT = 20  # of updates: their callers may ask again where the run goes on as another Temporal run
 
 _SHOWN_REASONS = 2000  # characters of refusals in the error of an update; its details have each in full
 
@@ -43,10 +45,36 @@ class People(Queries):
                 self._receive(wire.parse_responses(*data))
             elif name == "cancel_requests":
                 await self._cancel_by_signal(wire.parse_cancel_requests(*data))
+            elif name == "continue_as_new":
+                self._ask_to_leave()
             else:
                 await self._retry(data)
         except (wire.WireError, ApplicationError) as error:
             self._warn(f"A {name} signal was refused: {error}")
+
+    def _ask_to_leave(self) -> None:
+        """An operator wants the run to go on as a new Temporal run, on the current version of its deployment."""
+        if self._engine.entered and self._engine.continues is None:
+            self._warn(
+                "The run cannot go on as a new Temporal run: it has no checkpoint yet, or an earlier release began it."
+            )
+        else:
+            self._asked_to_leave = True
+
+    async def _once(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Do what an update asks for; or answer as before, where it was sent to an earlier Temporal run of this one.
+
+        Within one Temporal run, Temporal sees to that.
+        """
+        update = workflow.current_update_info()
+        assert update is not None
+        known = self._answered_updates
+        if update.id not in known:
+            answer = await work()
+            known[update.id] = answer
+            if len(known) > _ANSWERS_KEPT:
+                del known[next(iter(known))]
+        return known[update.id]
 
     async def _cancel_by_signal(self, asked: wire.CancelRequests) -> None:
         with contextlib.suppress(FailureError):  # which would fail the run
@@ -74,8 +102,10 @@ class People(Queries):
             ApplicationError: Of this type; something of it was refused.
         """
         self._awaited.add(ticket)
-        await workflow.wait_condition(lambda: ticket in self._answers)
+        await workflow.wait_condition(lambda: ticket in self._answers or ticket in self._released)
         self._awaited.discard(ticket)
+        if ticket not in self._answers:
+            raise continues()
         fates = self._answers.pop(ticket)
         refused = [fate.refused for fate in fates if fate.refused is not None]
         if refused:
@@ -93,7 +123,9 @@ class People(Queries):
 
     @workflow.update(name="cancel_requests", description="Cancel pending requests, all or none; or fail with a reason.")
     async def _cancel_requests_update(self, asked: Any = None, *more: Any) -> Any:
-        parsed = wire.parse_cancel_requests(asked, *more)
+        return await self._once(lambda: self._cancel_requests(wire.parse_cancel_requests(asked, *more)))
+
+    async def _cancel_requests(self, parsed: wire.CancelRequests) -> dict[str, list[str]]:
         await self._in_turn()
         fates = await self._fates(self._receive_cancellation(parsed), CANCEL_REFUSED)
         return {"cancelled": [fate.request_id for fate in fates]}
@@ -112,7 +144,7 @@ class People(Queries):
 
     @workflow.update(name="retry", description="Run failed executors again: those named by path, or all.")
     async def _retry_update(self, *executors: Any) -> Any:
-        return await self._retry(executors)
+        return await self._once(lambda: self._retry(executors))
 
     async def _retry(self, executors: Sequence[Any]) -> list[str]:
         # As `_in_turn`, by a timer: that is what histories of earlier releases have.
@@ -141,6 +173,15 @@ class People(Queries):
         self._tickets += 1
         self._facts.append(ResponsesReceived(self._tickets, tuple(responses), whole, state=state or {}))
         return self._tickets
+
+
+def continues() -> ApplicationError:
+    """Return the answer to an update that the run can take only once it has gone on as a new Temporal run."""
+    return ApplicationError(
+        "The run goes on as a new Temporal run, in the graph that its workers have now. Send this again.",
+        type=RUN_CONTINUES,
+        non_retryable=True,
+    )
 
 
 def _read(payload: RawValue) -> Any:

@@ -11,54 +11,90 @@ from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_e
 
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
-    from temporal_adapter.activity_errors import as_application_error, failure_of
+    from temporal_adapter.activity_errors import as_application_error, failure_of, migrates
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import Phase, SessionRefused
     from temporal_adapter.wire.names import RESPONSE_REFUSED, SESSION_REFUSED
 
-    from .people import People
+    from .people import People, continues
 
-_TURNS_TOLD = 8  # as many callers may ask for the events of their turns
+_TURNS_TOLD = 16  # as many callers may ask for their turns
 
 
 class Sessions(People):
     """A run that may be a session."""
 
     async def _opened(self) -> None:
-        """Wait until a session that goes on from a checkpoint has it: its caller cannot know when that is."""
-        await workflow.wait_condition(lambda: self._engine.phase is not Phase.SEEDING or self._turn is not None)
+        """Wait until a session that goes on from a checkpoint, or as a new Temporal run, does.
+
+        Its caller cannot know when that is.
+        """
+        engine = self._engine
+        await workflow.wait_condition(
+            lambda: engine.entered and (engine.phase is not Phase.SEEDING or self._turn is not None)
+        )
 
     @workflow.update(name="run", description="Give a session an input, responses, or a checkpoint to go on from.")
     async def _run_update(self, data: Any = None, *more: Any) -> Any:
         given = wire.parse_session_input(data, *more)
         await self._in_turn()
         await self._opened()
+        update = workflow.current_update_info()
+        assert update is not None
+        if update.id in self._turn_progress:  # it was sent to an earlier Temporal run of the session
+            return await self._end_of_turn(update.id)
         first = self._engine.journal.length
         with _refusing():
             self._begin_turn(given)
-        self._turns += 1
-        turn = self._turn = self._turns
-        self._tell_progress(wire.TurnProgress(first=first, live=0 if self._stream is None else self._stream.offset))
+        self._turn = update.id
+        self._tell_progress(
+            update.id, wire.TurnProgress(first=first, live=0 if self._stream is None else self._stream.offset)
+        )
         self._streams = given.stream or self._streams_by_default
         if given.responses is not None and given.checkpoint_id is None:
             await self._respond_in_turn(given, given.responses)
-        ended = (Phase.ENDING, Phase.ENDED)
-        await workflow.wait_condition(lambda: turn in self._turn_ends or self._engine.phase in ended)
-        self._tell_progress(next=self._engine.journal.length)
-        if turn not in self._turn_ends:
-            raise ApplicationError("The session has ended.", type=SESSION_REFUSED, non_retryable=True)
-        failure = self._turn_ends.pop(turn).failure
-        if failure is not None:
-            raise as_application_error(failure, non_retryable=True)
-        journal = self._engine.journal
-        return ordered_json(wire.dump(wire.Turn(first=first, next=journal.length, state=journal.state)))
+        return await self._end_of_turn(update.id)
 
-    def _tell_progress(self, progress: wire.TurnProgress | None = None, **changes: Any) -> None:
-        """Note where the turn of the update that is handled now stands."""
-        update = workflow.current_update_info()
-        assert update is not None
+    @workflow.update(name="follow", description="Wait for a turn that goes on in a new Temporal run; by its update id.")
+    async def _follow_update(self, update_id: str = "") -> Any:
+        await self._opened()
+        if update_id not in self._turn_progress:
+            raise ApplicationError(
+                f"The session knows no turn of an update {update_id!r}; it knows the last {_TURNS_TOLD}.",
+                type=SESSION_REFUSED,
+                non_retryable=True,
+            )
+        return await self._end_of_turn(update_id)
+
+    async def _end_of_turn(self, update_id: str) -> Any:
+        """Wait until a turn is over, or goes on in a new Temporal run; return the answer to its caller."""
+        ended = (Phase.ENDING, Phase.ENDED)
+        await workflow.wait_condition(lambda: self._turn != update_id or self._engine.phase in ended or self._leaving)
+        journal, progress = self._engine.journal, self._turn_progress[update_id]
+        if progress.next is None and self._leaving and not self._engine.held:  # its input was not taken in
+            self._turn, self._streams = None, self._streams_by_default
+            del self._turn_progress[update_id]
+            raise continues()
+        if progress.next is None and self._engine.phase in ended:
+            self._turn_progress[update_id] = wire.replace(progress, next=journal.length)
+            raise ApplicationError("The session has ended.", type=SESSION_REFUSED, non_retryable=True)
+        if progress.failure is not None:
+            raise as_application_error(progress.failure, non_retryable=True)
+        return ordered_json(
+            wire.dump(
+                wire.Turn(
+                    first=progress.first,
+                    next=journal.length if progress.next is None else progress.next,
+                    state=progress.state or journal.state,
+                    continues=progress.next is None,
+                )
+            )
+        )
+
+    def _tell_progress(self, update_id: str, progress: wire.TurnProgress) -> None:
+        """Note where a turn begins."""
         known = self._turn_progress
-        known[update.id] = wire.replace(progress or known[update.id], **changes)
+        known[update_id] = progress
         if len(known) > _TURNS_TOLD:
             del known[next(iter(known))]
 
@@ -116,10 +152,13 @@ class Sessions(People):
         )
         data = wire.ResolveKwargs(graph=self._engine.graph_signature, options=options)
         try:
-            result = await self._despite_trouble("A response", lambda: self._local("kwargs", data))
+            result = await self._calls.despite_trouble("A response", lambda: self._calls.local("kwargs", data))
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
+            if migrates(error):
+                await self._await_migration(error)
+                raise continues() from error
             raise as_application_error(failure_of(error), non_retryable=True) from error
         return self._recorded(wire.ResolvedKwargs, result).state
 
@@ -132,6 +171,9 @@ class Sessions(People):
 
     @workflow.update(name="reset", description="Put a session at rest back to what it was before its first input.")
     async def _reset_update(self) -> None:
+        await self._once(self._reset)
+
+    async def _reset(self) -> None:
         await self._in_turn()
         await self._opened()
         with _refusing():
@@ -140,6 +182,9 @@ class Sessions(People):
 
     @workflow.update(name="close", description="End a session at rest.")
     async def _close_update(self) -> None:
+        await self._once(self._close)
+
+    async def _close(self) -> None:
         await self._in_turn()
         await self._opened()
         with _refusing():

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from agent_framework import WorkflowEvent, WorkflowRunState
-from temporalio.client import WorkflowQueryRejectedError
+from temporalio.client import WorkflowQueryFailedError, WorkflowQueryRejectedError
 from temporalio.common import QueryRejectCondition
 
 from temporal_adapter import wire
 from temporal_adapter.client import DurableRun, NoWorker, RunNotFound
+from temporal_adapter.client.pages import all_items
 from temporal_adapter.client.reading import EventReader
+from temporal_adapter.wire.names import NOT_TAKEN_UP
 
 logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.05  # between looks whether a session that goes on as a new Temporal run has what it carries
 
 AnswerT = TypeVar("AnswerT")
 
@@ -51,7 +56,7 @@ class SessionView:
 
     async def _look(self) -> Seen:
         status = wire.load(wire.RunStatus, await self._query("status"))
-        requests = [wire.load(wire.Request, one) for one in await self._all_of("requests")]
+        requests = await all_items(self._query, "requests", wire.Request, self._reader)
         self._known = {one.request_id: (one, await self._event(one)) for one in requests}
         state = WorkflowRunState(status.state)
         return Seen(
@@ -62,23 +67,23 @@ class SessionView:
         )
 
     async def _checkpoint_ids(self) -> set[str]:
-        return {one["checkpoint_id"] for one in await self._all_of("checkpoints")}
-
-    async def _all_of(self, query: str) -> list[Any]:
-        """Return what a query answers in pages."""
-        items: list[Any] = []
-        while page := await self._query(query, len(items)):
-            items += page
-        return items
+        headers = await all_items(self._query, "checkpoints", wire.CheckpointHeader, self._reader)
+        return {one.checkpoint_id for one in headers}
 
     async def _event(self, request: wire.Request) -> WorkflowEvent[Any]:
         known = self._known.get(request.request_id)
         return known[1] if known is not None and known[0] == request else await self._reader.request(request)
 
     async def _query(self, name: str, *args: Any) -> Any:
-        query = self._run.handle.query(name, args=args, reject_condition=QueryRejectCondition.NOT_OPEN)
-        with self._run.explained():
-            return await self._run.unless_stuck(query)
+        while True:
+            try:
+                query = self._run.handle.query(name, args=args, reject_condition=QueryRejectCondition.NOT_OPEN)
+                with self._run.explained():
+                    return await self._run.unless_stuck(query)
+            except WorkflowQueryFailedError as error:
+                if NOT_TAKEN_UP not in str(error):
+                    raise
+            await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def _patiently(ask: Callable[[], Awaitable[AnswerT]], without: AnswerT) -> AnswerT:

@@ -19,6 +19,9 @@ another run, or of its own, instead of at an input.
 Requests can be *cancelled*: their executors are told by deliveries without messages, which are a superstep of their own
 that is not counted; a checkpoint follows, and then the next superstep, even where no message is in flight.
 
+A run may *leave* between supersteps and at rest, to go on as another Temporal run with an empty history: the next
+superstep is *held* until the store has all, and everything the engine knows is carried over.
+
 The engine learns what happened by *facts* (`facts`) and answers each with *decisions* (`decisions`) that its owner
 carries out. It works on ids and opaque `wire.Value`s only.
 
@@ -36,11 +39,16 @@ from .facts import (
     DeliveryFinished,
     Fact,
     InputRefused,
+    InputStranded,
+    JudgementFailed,
+    JudgementStranded,
     Notified,
     ResponsesJudged,
     ResponsesReceived,
     Seeded,
+    Stranded,
     TimeReached,
+    WentOn,
 )
 from .machine import Engine, SessionRefused
 from .recorder import Stamp
@@ -61,7 +69,10 @@ __all__ = [
     "Fate",
     "Finish",
     "InputRefused",
+    "InputStranded",
     "Judge",
+    "JudgementFailed",
+    "JudgementStranded",
     "Notified",
     "Notify",
     "Phase",
@@ -70,7 +81,9 @@ __all__ = [
     "Seeded",
     "SessionRefused",
     "Stamp",
+    "Stranded",
     "TimeReached",
     "TurnEnded",
+    "WentOn",
     "expires_at",
 ]

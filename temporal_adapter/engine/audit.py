@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from temporal_adapter import wire
 
+from .log import Log
+
 REFUSALS_KEPT = 1000
 
 
@@ -14,21 +16,24 @@ class Audit:
     """Records, appended only; of refusals the last `REFUSALS_KEPT`."""
 
     def __init__(self) -> None:
-        self._records: list[wire.Responded] = []
-        self._refusals = 0
+        self.log: Log[wire.Responded] = Log()
+        self._refusals = 0  # of those that are not in the blob store
 
     def add(self, record: wire.Responded) -> None:
         """Append a record."""
-        self._records.append(record)
+        self.log.append(record)
         if record.outcome != "refused":
             return
         self._refusals += 1
         if self._refusals > REFUSALS_KEPT:
-            oldest = next(place for place, one in enumerate(self._records) if one.outcome == "refused")
-            del self._records[oldest]
+            self.log.remove(next(place for place, one in enumerate(self.log.items) if one.outcome == "refused"))
             self._refusals -= 1
+
+    def count_anew(self) -> None:
+        """Records went to the blob store, or came from an earlier Temporal run."""
+        self._refusals = sum(one.outcome == "refused" for one in self.log.items)
 
     @property
     def records(self) -> list[wire.Responded]:
-        """All records, in order."""
-        return list(self._records)
+        """The records that are not in the blob store, in order."""
+        return list(self.log.items)

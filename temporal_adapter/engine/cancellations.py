@@ -39,6 +39,11 @@ class Cancellations:
         """Take a cancellation."""
         self._waiting.append(asked)
 
+    @property
+    def busy(self) -> bool:
+        """Whether one is not decided, or an executor is to be told of one."""
+        return bool(self._waiting or self._accepted or self._told or self._answers)
+
     def take(self, requests: Mapping[str, wire.Request]) -> None:
         """Accept or refuse what has come, given the pending requests; what a response may yet answer waits for that."""
         waiting, self._waiting = self._waiting, []

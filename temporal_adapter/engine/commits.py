@@ -21,10 +21,12 @@ class Commits:
 
     Attributes:
         held: Levels whose superstep waits for a commit, to build on what that writes.
+        describes: The graph goes along with commits, since the workers have another.
     """
 
     def __init__(self, recorder: Recorder, dispatch: Dispatch) -> None:
         self.held: list[Level] = []
+        self.describes = False
         self._recorder = recorder
         self._dispatch = dispatch
         self._discard: list[str] = []  # checkpoints that an abandoned activity may write
@@ -39,6 +41,11 @@ class Commits:
     def owed(self) -> bool:
         """Whether the store lacks anything."""
         return bool(self._recorder.lineage.unmirrored or self._discard or self._ended is not None)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a commit is with an activity."""
+        return self._under_way
 
     @property
     def wanted(self) -> bool:
@@ -70,7 +77,7 @@ class Commits:
         abandoned = [path_text(one.path) for one in levels]
         self._stowing = ["" if path in abandoned else path for path in self._stowing]
 
-    def next(self, signature: str) -> Commit | None:
+    def next(self, graph: wire.Graph) -> Commit | None:
         """Return the commit that is due; None while one is under way, or where nothing is owed."""
         if self._under_way:
             return None
@@ -82,7 +89,16 @@ class Commits:
         self._under_way, self._marking, self._discarding = True, ended, len(self._discard)
         self._stowing = [one.path for one in stow]
         discard = list(self._discard)
-        return Commit(wire.CommitInput(graph=signature, records=records, discard=discard, stow=stow, ended=ended))
+        return Commit(
+            wire.CommitInput(
+                graph=graph.signature,
+                described=graph if self.describes else None,
+                records=records,
+                discard=discard,
+                stow=stow,
+                ended=ended,
+            )
+        )
 
     def _stow(self, level: Level) -> wire.Stow:
         snapshot = wire.Snapshot(base=self._recorder.base, changes=self._dispatch.changes_of(level.path))

@@ -7,7 +7,7 @@ recorded with the requests, so a replay comes to the same ones.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
@@ -64,7 +64,7 @@ class Deadlines:
         """Return when something is due next (ISO 8601, UTC)."""
         while self._due and not self._waits(self._due[0].request):
             heapq.heappop(self._due)
-        return self._due[0].at.isoformat(timespec="microseconds") if self._due else None
+        return _text(self._due[0].at) if self._due else None
 
     def take(self, at: str) -> Iterator[Due]:
         """Yield what is due at an instant or before, in order, once; of a request that has expired nothing more."""
@@ -77,6 +77,23 @@ class Deadlines:
             if due.what == "expire":
                 expired.append(due.request.request_id)
             yield due
+
+    def carried(self, requests: Mapping[str, wire.Request]) -> tuple[list[wire.CarriedDue], dict[str, int]]:
+        """Return what is due, in order, and how many reminders were sent, of requests that wait."""
+        due = [
+            wire.CarriedDue(at=_text(one.at), request_id=one.request.request_id, what=one.what)
+            for one in sorted(self._due)
+            if self._waits(one.request)
+        ]
+        return due, {key: number for key, number in self._reminders.items() if key in requests}
+
+    def go_on(
+        self, due: Iterable[wire.CarriedDue], reminders: Mapping[str, int], requests: Mapping[str, wire.Request]
+    ) -> None:
+        """Keep what was due when the run went on as another Temporal run."""
+        self._reminders.update(reminders)
+        for one in due:
+            self._schedule(datetime.fromisoformat(one.at), requests[one.request_id], one.what)
 
     def number_of(self, request_id: str) -> int:
         """Return the number of the reminder that is sent now, from 1."""
@@ -93,6 +110,10 @@ class Deadlines:
         heapq.heappush(self._due, Due(at, self._count, request, what))
 
 
+def _text(at: datetime) -> str:
+    return at.isoformat(timespec="microseconds")
+
+
 def _whole_second(at: datetime) -> datetime:
     """Round up: what is due within a second is due together, since a timer takes a second in any case."""
     return at if not at.microsecond else at.replace(microsecond=0) + timedelta(seconds=1)
@@ -103,7 +124,7 @@ def expires_at(request: wire.Request) -> str | None:
     asked, deadline = _asked(request), request.deadline
     if asked is None or deadline is None or deadline.expire_after is None:
         return None
-    return (asked + timedelta(seconds=deadline.expire_after)).isoformat(timespec="microseconds")
+    return _text(asked + timedelta(seconds=deadline.expire_after))
 
 
 def _asked(request: wire.Request) -> datetime | None:

@@ -46,6 +46,7 @@ class Dispatch:
         self._failed: dict[str, tuple[Position, wire.Failure]] = {}  # by the executor's path; in order
         self._count = 0
         self._carrier: int | None = None  # the delivery that writes records
+        self._stranded: set[int] = set()
 
     def deliver(self, level: Level, position: int, *, root: Level) -> Deliver:
         """Return the decision to run a delivery of the superstep under way."""
@@ -89,9 +90,16 @@ class Dispatch:
             self._carrier = None
             self._recorder.settle(outcome)
 
+    def strand(self, index: int) -> bool:
+        """A delivery waits for workers that have the run's graph; return whether all of those under way do."""
+        if index in self._under_way:
+            self._stranded.add(index)
+        return bool(self._under_way) and all(one in self._stranded for one in self._under_way)
+
     def abandon(self) -> None:
         """No outcome of a delivery under way counts any more."""
         self._under_way.clear()
+        self._stranded.clear()
         self._failed.clear()
         self.aside = Aside()
         if self._carrier is not None:  # whether it wrote its records is not known; writing them again is harmless

@@ -96,6 +96,37 @@ class Notified:
     at: str
 
 
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """A delivery meets workers only that have another graph, and can migrate the run to it."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgementStranded:
+    """The last `Judge` met such a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgementFailed:
+    """The last `Judge` met a worker that fails runs of other graphs than its own."""
+
+    failure: wire.Failure
+
+
+@dataclass(frozen=True, slots=True)
+class InputStranded:
+    """The input of a session met such a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class WentOn:
+    """The run goes on as this Temporal run, from what another carried over (`Engine.go_on`)."""
+
+    result: wire.CarryOnResult
+
+
 Fact = (
     Seeded
     | InputRefused
@@ -107,4 +138,9 @@ Fact = (
     | Committed
     | TimeReached
     | Notified
+    | WentOn
+    | Stranded
+    | JudgementStranded
+    | JudgementFailed
+    | InputStranded
 )

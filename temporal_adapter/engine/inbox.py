@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Literal
+from typing import Literal, TypeVar
 
 from temporal_adapter import wire
 
@@ -17,7 +17,13 @@ from .decisions import Answer, Fate
 
 Source = Literal["person", "deadline"]
 
+EntryT = TypeVar("EntryT")
+
 _SHOWN_REQUESTS = 10  # to whoever answers an unknown one
+
+_CARRIED = 2000
+"""Requests of which a run that goes on as another Temporal run still knows that they were answered, or why they wait no
+more. Of older ones it says that they are unknown to it; nothing is answered twice for that."""
 
 
 @dataclass(slots=True)
@@ -88,6 +94,29 @@ class Inbox:
         self._queue.extend(Queued(ticket, position) for position in range(len(responses)))
         if not responses:
             self._answers.append(Answer(number, ()))
+
+    def put_back(self) -> None:
+        """The batch is judged later, by other workers."""
+        self._queue, self.judging = [*self.judging, *self._queue], []
+
+    def release(self, number: int) -> None:
+        """Whoever sent this ticket is told to send it again."""
+        self._queue = [queued for queued in self._queue if queued.ticket.number != number]
+
+    def waiting(self) -> list[wire.CarriedResponses]:
+        """Return what is queued, by ticket."""
+        by_ticket: dict[int, list[Queued]] = {}
+        for queued in self._queue:
+            by_ticket.setdefault(queued.ticket.number, []).append(queued)
+        return [
+            wire.CarriedResponses(
+                responses=[one.response for one in queued],
+                whole=queued[0].whole,
+                source=queued[0].source,
+                state=dict(queued[0].state),
+            )
+            for queued in by_ticket.values()
+        ]
 
     def is_answered(self, request_id: str) -> bool:
         """Whether a response to the request was accepted."""
@@ -167,6 +196,29 @@ class Inbox:
         if len(ticket.fates) == len(ticket.responses):
             self._answers.append(Answer(ticket.number, tuple(ticket.fates[i] for i in range(len(ticket.responses)))))
 
+    @property
+    def busy(self) -> bool:
+        """Whether a response is being judged, or its sender is not told of its fate."""
+        return bool(self.judging or self._answers or self._refusals)
+
+    @property
+    def queued(self) -> bool:
+        """Whether a response has yet to be judged."""
+        return bool(self._queue)
+
+    def carried(self, pending: Collection[str]) -> tuple[dict[str, wire.CarriedAnswer], dict[str, str]]:
+        """Return what was answered and why requests wait no more: of pending ones, and of the last ones else."""
+        answered = {
+            key: wire.CarriedAnswer(fingerprint=one.fingerprint, checkpoint_id=one.checkpoint_id, told=one.told)
+            for key, one in _last(self._answered, pending).items()
+        }
+        return answered, _last(self._gone, pending)
+
+    def go_on(self, answered: Mapping[str, wire.CarriedAnswer], gone: Mapping[str, str]) -> None:
+        """Know what was known when the run went on as another Temporal run."""
+        self._answered = {key: _Accepted(one.fingerprint, one.checkpoint_id, one.told) for key, one in answered.items()}
+        self._gone = dict(gone)
+
     def refuse_all(self, reason: str) -> None:
         """The run ends: nothing that waits will be judged. What was answered before, or is gone, is told as ever."""
         for queued in [*self.judging, *self._queue]:
@@ -198,3 +250,9 @@ class Inbox:
         if accepted.fingerprint == wire.fingerprint(response.response):
             return Fate(response.request_id, checkpoint_id=accepted.checkpoint_id)
         return Fate(response.request_id, refused=wire.answered_otherwise(response.request_id, accepted.told))
+
+
+def _last(entries: Mapping[str, EntryT], anyway: Collection[str]) -> dict[str, EntryT]:
+    """Return the last entries, and those of some keys in any case."""
+    beyond = len(entries) - _CARRIED
+    return {key: one for place, (key, one) in enumerate(entries.items()) if place >= beyond or key in anyway}

@@ -94,6 +94,20 @@ class Level:
         self.buffers = dict(kept.buffers)
         self.requests = dict(kept.requests)
 
+    def carried(self) -> wire.CarriedLevel:
+        """Return what this level knows between two supersteps of the run, beside the snapshot."""
+        kept = self.kept()
+        return wire.CarriedLevel(
+            iteration=kept.iteration, buffers=kept.buffers, requests=kept.requests, completed=dict(self.completed)
+        )
+
+    def go_on(self, carried: wire.CarriedLevel) -> None:
+        """Go on where another Temporal run of the same run was."""
+        self.restore(
+            wire.RestoredLevel(iteration=carried.iteration, buffers=carried.buffers, requests=carried.requests)
+        )
+        self.completed.update(carried.completed)
+
     @property
     def under_way(self) -> Superstep:
         """The superstep under way, where there is one."""

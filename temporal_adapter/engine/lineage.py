@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from temporal_adapter import wire
 
+from .log import Log
+
 # Bounds of a commit's payload when the store was away for long.
 _RECORDS_PER_COMMIT, _BYTES_PER_COMMIT = 8, 1024 * 1024
 
@@ -17,12 +19,12 @@ class Lineage:
     """Headers in order of recording, and the records that wait to be mirrored.
 
     Attributes:
-        headers: Of all checkpoints; first, the one that the run was restored from.
+        log: Of all checkpoints' headers; first, that of the one that the run was restored from.
         head: The id of the one that the next checkpoint follows.
     """
 
     def __init__(self) -> None:
-        self.headers: list[wire.CheckpointHeader] = []
+        self.log: Log[wire.CheckpointHeader] = Log()
         self.head: str | None = None
         self.mirror_error: str | None = None
         self._waiting: list[tuple[int, wire.CheckpointRecord]] = []
@@ -31,13 +33,18 @@ class Lineage:
         """The number of the next checkpoint, from 0."""
 
     @property
+    def headers(self) -> list[wire.CheckpointHeader]:
+        """The headers that are not in pages of the blob store."""
+        return self.log.items
+
+    @property
     def unmirrored(self) -> int:
         """How many recorded checkpoints the store is not known to hold."""
         return len(self._waiting)
 
     def append(self, header: wire.CheckpointHeader) -> int:
         """Record a checkpoint's place in the chain; return its ordinal."""
-        self.headers.append(header)
+        self.log.append(header)
         self.head = header.checkpoint_id
         self.next_ordinal += 1
         return self.next_ordinal - 1
@@ -45,7 +52,7 @@ class Lineage:
     def restore(self, header: wire.CheckpointHeader) -> None:
         """Go on from a checkpoint that was recorded before, here or in another run."""
         if all(one.checkpoint_id != header.checkpoint_id for one in self.headers):
-            self.headers.append(header)
+            self.log.append(header)
         self.head = header.checkpoint_id
 
     def begin_anew(self) -> None:

@@ -15,23 +15,28 @@ from .facts import (
     DeliveryFinished,
     Fact,
     InputRefused,
+    InputStranded,
+    JudgementFailed,
+    JudgementStranded,
     Notified,
     ResponsesJudged,
     ResponsesReceived,
     Seeded,
+    Stranded,
     TimeReached,
+    WentOn,
 )
+from .leaving import LeavingRun
 from .level import Level
 from .progress import progress
 from .run import Phase
-from .waiting import WaitingRun
 
 
 class SessionRefused(Exception):
     """A session is asked for what it cannot do now; the message says why."""
 
 
-class Engine(WaitingRun):
+class Engine(LeavingRun):
     """One run of one MAF workflow."""
 
     # --- what the owner calls -------------------------------------------------------------------------------
@@ -74,6 +79,7 @@ class Engine(WaitingRun):
             options=options,
             header=self._promised_by(options),
             further=further,
+            graph=self._root.graph.signature if self._seeded else None,
             snapshot=self._recorder.snapshot() if mirrored else None,
         )
 
@@ -125,7 +131,7 @@ class Engine(WaitingRun):
         """The run was cancelled from outside; it is over when the decisions, if any, are carried out."""
         self.journal.status("CANCELLED")
         self._stop("the run was cancelled.", "cancelled")
-        if not self._graph_known:  # there is none to commit for, and nothing but the input to lose
+        if not self.graph_known:  # there is none to commit for, and nothing but the input to lose
             self._commits.nothing_to_tell()
         self._cancelled = True
         return self._decide()
@@ -159,8 +165,23 @@ class Engine(WaitingRun):
                 self._on_time_reached(at)
             case Notified(request, at):
                 self._on_notified(request, at)
+            case WentOn():
+                self._on_went_on(fact)
+            case Stranded(index):
+                self._on_stranded(index)
+            case JudgementStranded():
+                self._on_judgement_stranded()
+            case JudgementFailed(failure):
+                self._on_judgement_failed(failure)
+            case InputStranded():
+                self._on_input_stranded()
         self._cancel_asked()
+        if self.held:
+            self._while_held()
         self._judge()
+        if self.held:  # a cancellation may wait for a response that needed no judgement, and no other fact need follow
+            self._cancel_asked()
+            self._while_held()
         return self._decide()
 
     def _decide(self) -> list[Decision]:
@@ -168,6 +189,16 @@ class Engine(WaitingRun):
         self._conclude()
         decisions, self._decisions = [*self._responses.take_answers(), *self._decisions], []
         return decisions
+
+    @property
+    def is_session(self) -> bool:
+        """Whether the run is kept open for many inputs."""
+        return self._options.session
+
+    @property
+    def graph(self) -> wire.Graph:
+        """The graph that the run was started with, or migrated to, once it is known."""
+        return self._root.graph
 
     @property
     def graph_signature(self) -> str:
@@ -191,7 +222,7 @@ class Engine(WaitingRun):
 
     @property
     def answered(self) -> list[wire.Responded]:
-        """The audit trail: what became of every response, in order."""
+        """The audit trail: what became of every response, in order, without what the blob store has of it."""
         return self._responses.audit.records
 
     def check_pending(self, request_ids: Collection[str]) -> str | None:

@@ -48,6 +48,11 @@ class Recorder:
         self.lineage.restore(header)
         self._snapshot.base = base
 
+    def go_on(self, state: wire.CarriedState) -> None:
+        """Go on where another Temporal run of the same run was."""
+        self.lineage.head, self.lineage.next_ordinal = state.head, state.number
+        self._snapshot.load(state.snapshot, state.number)
+
     def put(self, place: Place, value: Any) -> None:
         """Set an entry of the snapshot, first seen in the next checkpoint; None deletes it."""
         self._snapshot.put(place, value, self.lineage.next_ordinal)

@@ -61,6 +61,11 @@ class Responses:
         return bool(self.inbox.judging)
 
     @property
+    def busy(self) -> bool:
+        """Whether anything that came has no outcome yet."""
+        return bool(self._accepted) or self.inbox.busy or self.cancellations.busy
+
+    @property
     def accepted(self) -> bool:
         """Whether there are accepted responses that are not yet in flight."""
         return bool(self._accepted)
@@ -212,6 +217,11 @@ class Responses:
     def repeat(self, recorded: list[wire.RecordedResponse]) -> None:
         """The run repeats another, which was given these responses."""
         self._recorded = list(recorded)
+
+    @property
+    def still_recorded(self) -> list[wire.RecordedResponse]:
+        """Those of the repeated run whose turn has not come."""
+        return list(self._recorded)
 
     def accept_recorded(self, root: Level, *, at_rest: bool) -> None:
         """Accept the recorded responses whose turn it is: after the same superstep as then, or because all waits.

@@ -46,6 +46,13 @@ class Run:
         mint: A new id and the present time.
         marks_end: Whether the store is told that a run failed, was cancelled or closed.
         clock: The present time (ISO 8601, UTC) where it is only shown: nothing may depend on it.
+        leaves: Whether the run is to go on as another Temporal run, rather than begin the next superstep; told whether
+            the store is in trouble, which would have to pass first.
+
+    Attributes:
+        held: The next superstep waits, since the run is to go on as another Temporal run.
+        continues: How many events of history the run may have before it is to; None: as many as there may be.
+        moves: Whether it is to, also where its worker deployment has another version.
     """
 
     def __init__(
@@ -53,6 +60,7 @@ class Run:
         mint: Callable[[], Stamp],
         marks_end: Callable[[], bool] = lambda: True,
         clock: Callable[[], str | None] = lambda: None,
+        leaves: Callable[[bool], bool] = lambda _: False,
     ) -> None:
         self._decisions: list[Decision] = []
         self.phase = Phase.SEEDING
@@ -68,9 +76,17 @@ class Run:
         self._restoring = False  # what is being seeded is a checkpoint
         self._rest_phase = Phase.IDLE  # of a session, before the input that is being seeded
         self._marks_end = marks_end
+        self._leaves = leaves
+        self.entered = True  # else it comes from another Temporal run, and has not yet gone on
+        self.held = False
+        self._start_shown = False  # that it starts was shown: it was given back by workers of another graph
+        self._graph_awaited = False  # responses are judged by workers of another graph, once the run is migrated
+        self._anyway = False  # what is held begins even where no message is in flight
+        self.continues: int | None = None
+        self.moves = False
         self._dispatch = Dispatch(self._recorder)
         self._commits = Commits(self._recorder, self._dispatch)
-        self._waits_for_operator = False  # when an executor fails, instead of failing the run
+        self.waits_for_operator = False  # when an executor fails, instead of failing the run
         self._failure: wire.Failure | None = None  # of a run that is ending badly
         self._cancelled = False
         self._inner: list[tuple[Level, wire.RestoredLevel]] = []  # sub-workflows of a session as a superstep found them
@@ -81,7 +97,7 @@ class Run:
         return self._recorder.lineage
 
     @property
-    def _graph_known(self) -> bool:
+    def graph_known(self) -> bool:
         """Whether a commit can be made for the run."""
         return self._root.graph is not _NOT_SEEDED
 
@@ -91,10 +107,11 @@ class Run:
         if self.phase is not Phase.SEEDING:
             return  # cancelled meanwhile
         restored = result.restored
+        self.continues, self.moves = result.continues, result.moves
         if not self._seeded or restored is not None:
             self._root = Level(result.graph, self._recorder.put)
             self._root.add_children(lambda place, value: self._dispatch.aside.put(place, value))
-            self._waits_for_operator = result.waits_for_operator
+            self.waits_for_operator = result.waits_for_operator
             self.counts_requests = result.counts_requests
         self._seeded, self.phase = True, Phase.RUNNING
         if restored is not None:
@@ -187,7 +204,7 @@ class Run:
         position = self._dispatch.ended(index)
         if position is None:
             return
-        if not self._waits_for_operator:
+        if not self.waits_for_operator:
             self._executor_failed(position, failure)
             return
         self._dispatch.settle(index, None)
@@ -249,6 +266,14 @@ class Run:
         level.open_cancellation(request_ids, f"{self._key(level)}/cancelled")
         self._run_superstep(level)
 
+    def _while_held(self) -> None:
+        """What came since the last superstep ended is as if it had come before."""
+        if self._responses.accepted:
+            self._responses.enter(self._root, None)
+        if self._cancellations.due(self._root):
+            self.held = False
+            self._tell_of_cancelled(self._root, self._cancellations.begin(self._root))
+
     def _keep_inner(self) -> None:
         if self._options.session:
             self._inner = [(one, one.kept()) for one in self._root.with_children() if one is not self._root]
@@ -265,7 +290,12 @@ class Run:
             self._workflow_failed(level, failure)
             return
         if level is self._root:
-            self.journal.superstep("superstep_started", level.iteration + 1)
+            if self._leaves(self._recorder.troubled):
+                self.held, self._anyway = True, anyway
+                return
+            if not self._start_shown:
+                self.journal.superstep("superstep_started", level.iteration + 1)
+            self._start_shown = False
             self._keep_inner()
         superstep = level.open_superstep(self._key(level))
         if not isinstance(superstep, Superstep):
@@ -402,6 +432,7 @@ class Run:
         self._mark_ended(ended)
 
     def _abandon_superstep(self) -> None:
+        self.held = self._start_shown = False
         self._discard_promised()
         self._dispatch.abandon()
         self._commits.abandon()
@@ -414,7 +445,7 @@ class Run:
             self._commits.discard(withdrawn)
 
     def _mark_ended(self, state: Literal["failed", "cancelled", "closed", "reset"]) -> None:
-        if self._graph_known and self._marks_end():
+        if self.graph_known and self._marks_end():
             at = self._recorder.mint().timestamp
             self._commits.mark_ended(wire.Ended(state=state, checkpoint_id=self.lineage.head, at=at))
 
@@ -424,6 +455,8 @@ class Run:
             return
         if self.phase is Phase.SEEDING and (self._seeded or self._restoring):
             return  # what is pending is known when it is seeded
+        if self._graph_awaited:
+            return
         at_rest = self.phase is Phase.PAUSED and not self.lineage.unmirrored
         decision = self._responses.judge(self._root, at_rest=at_rest)
         if decision is not None:
@@ -433,13 +466,13 @@ class Run:
 
     def _mirror(self) -> None:
         """Commit what no delivery will carry: at rest, while an operator is waited for, and in the store's trouble."""
-        if not self._graph_known:  # a session that refused its first input; what is owed waits for one that it takes
+        if not self.graph_known:  # a session that refused its first input; what is owed waits for one that it takes
             if self.phase is Phase.ENDING:
                 self._commits.nothing_to_discard()
             return
-        if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and not self._commits.wanted):
+        if self.phase is Phase.ENDED or (self.phase is Phase.RUNNING and not (self._commits.wanted or self.held)):
             return
-        commit = self._commits.next(self._root.graph.signature)
+        commit = self._commits.next(self._root.graph)
         if commit is not None:
             self._decisions.append(commit)
 

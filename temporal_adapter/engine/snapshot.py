@@ -100,6 +100,18 @@ class SnapshotTracker:
             ]
         )
 
+    def load(self, snapshot: wire.Snapshot, ordinal: int) -> None:
+        """Go on from a snapshot, as if all of its entries were put now."""
+        self.base = snapshot.base
+        for path, changes in {"": snapshot.changes, **snapshot.changes.children}.items():
+            if changes.stowed is not None:  # first, since it takes the place of what its level has
+                self.put((path, "stowed", ""), changes.stowed, ordinal)
+            if changes.iteration is not None:
+                self.put((path, "iteration", ""), changes.iteration, ordinal)
+            for section in SECTIONS:
+                for key, value in getattr(changes, section).items():
+                    self.put((path, section, key), value, ordinal)
+
     def level(self, path: str) -> wire.Changes:
         """Return what changed of one level."""
         return self._entries.level(path)

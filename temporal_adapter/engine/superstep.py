@@ -99,6 +99,11 @@ class Superstep:
         for position, delivery in enumerate(deliveries):
             self._waiting.setdefault(delivery.executor_id, []).append(position)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing of it has happened yet, as far as is recorded."""
+        return not self.results and not any(nested.runs for nested in self.nested.values())
+
     def key_of(self, position: int) -> str:
         """Return the key of a delivery."""
         return f"{self.key}/{position}"

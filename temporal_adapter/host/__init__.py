@@ -12,5 +12,6 @@ attempt did that failed leaves no trace in the run: its outcome is its result, a
 from .activities import activities
 from .context import Host, OnFailure
 from .heartbeat import HEARTBEAT_THROTTLE
+from .strangers import has_dynamic, stranger_activity
 
-__all__ = ["HEARTBEAT_THROTTLE", "Host", "OnFailure", "activities"]
+__all__ = ["HEARTBEAT_THROTTLE", "Host", "OnFailure", "activities", "has_dynamic", "stranger_activity"]

@@ -20,10 +20,11 @@ from temporal_adapter.failures import failure_of
 from temporal_adapter.pool import UnknownExecutor
 from temporal_adapter.store import StoreError
 from temporal_adapter.values import DecodeError, EncodeError
-from temporal_adapter.wire.names import STORE_UNAVAILABLE, executor_activity_type, service_activity_type
+from temporal_adapter.wire.names import NEWER_SCHEMA, STORE_UNAVAILABLE, executor_activity_type, service_activity_type
 
 from . import mirror
 from .asking import notify
+from .carry import carry_on, fetch, keep
 from .context import Host, now
 from .deliver import deliver
 from .heartbeat import Heart, attempt
@@ -59,6 +60,9 @@ def activities(host: Host, executor_paths: list[tuple[str, ...]]) -> list[Callab
             service_activity_type(host.name, "kwargs"), wire.ResolveKwargs, lambda data: resolve_kwargs(host, data)
         ),
         _define(service_activity_type(host.name, "notify"), wire.NotifyInput, lambda data: notify(host, data)),
+        _define(service_activity_type(host.name, "keep"), wire.KeepInput, lambda data: keep(host, data)),
+        _define(service_activity_type(host.name, "fetch"), wire.FetchInput, lambda data: fetch(host, data)),
+        _define(service_activity_type(host.name, "carry_on"), wire.CarryOnInput, lambda data: carry_on(host, data)),
     ]
 
 
@@ -97,6 +101,8 @@ def _failed(error: BaseException) -> ApplicationError:
     """Return what an activity fails with. Temporal takes no other error of it, not even of Temporal's own kinds."""
     if isinstance(error, StoreError):  # the workflow tries again, in its own time
         return ApplicationError(wire.encodable(str(error)), type=STORE_UNAVAILABLE, non_retryable=True)
+    if isinstance(error, wire.NewerSchema):  # likewise: a newer worker reads it
+        return ApplicationError(str(error), type=NEWER_SCHEMA, non_retryable=True)
     return as_application_error(failure_of(error), non_retryable=isinstance(error, _PROGRAMMING_ERRORS))
 
 
@@ -136,14 +142,13 @@ async def _take_turn(_: wire.TakeTurn) -> wire.TurnTaken:
 
 
 async def _commit(host: Host, data: wire.CommitInput) -> wire.CommitResult:
-    async with host.graph(data.graph) as graph:
-        stores = host.stores()
-        for checkpoint_id in data.discard:
-            await stores.checkpoints.discard(checkpoint_id, activity.info().workflow_run_id or "")
-        outcome = await mirror.write(stores, graph.description(), data.records)
-        stowed = [await mirror.stow(stores, one) for one in data.stow]
-        if data.ended is not None and outcome.error is None:
-            await mirror.end(stores, graph.description(), data.ended)
+    graph, stores = await mirror.graph_of_run(host, data), host.stores()
+    for checkpoint_id in data.discard:
+        await stores.checkpoints.discard(checkpoint_id, activity.info().workflow_run_id or "")
+    outcome = await mirror.write(stores, graph, data.records)
+    stowed = [await mirror.stow(stores, one) for one in data.stow]
+    if data.ended is not None and outcome.error is None:
+        await mirror.end(stores, graph, data.ended)
     if outcome.error is not None:  # raised, so that Temporal shows it and tries again
         raise ApplicationError(outcome.error, type="StoreError")
     return wire.CommitResult(records=outcome, stowed=stowed, at=now())

@@ -54,10 +54,18 @@ class Asking:
 
 
 async def notify(host: Host, data: wire.NotifyInput) -> wire.NotifyResult:
-    """Call the `notify` of a request's deadline, as this worker is configured; without one nothing is to be done."""
-    async with host.graph(data.graph) as graph:
+    """Call the `notify` of a request's deadline, as this worker is configured; without one nothing is to be done.
+
+    No executor runs, and people are waited for: a worker with another graph than the run's reminds them as well.
+
+    Raises:
+        ApplicationError: The worker has another graph, and no deadline that fits the request.
+    """
+    async with host.pool.borrow() as graph:
         request = await Reader(graph.codec, host.stores().values).request(data.request)
-    deadline = deadline_for(host.deadlines, host.name, request)
+        deadline = deadline_for(host.deadlines, host.name, request)
+        if deadline is None and graph.workflow.graph_signature_hash != data.graph:
+            raise host.other_graph(graph, data.graph)
     if deadline is not None and deadline.notify is not None:
         await deadline.notify(_reminder(host, data, request))
     return wire.NotifyResult(at=now())

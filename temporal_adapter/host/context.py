@@ -12,12 +12,20 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from temporal_adapter.deadlines import Deadline
+from temporal_adapter.graph_changes import details
+from temporal_adapter.migration import OnGraphChange
 from temporal_adapter.pool import BuiltGraph, GraphPool
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
-from temporal_adapter.wire.names import GRAPH_CHANGED
+from temporal_adapter.wire.names import GRAPH_CHANGED, GRAPH_MIGRATES, GRAPH_REFUSED
 
 OnFailure = Literal["fail", "wait"]
 """What a run does when an executor's last attempt fails: fail with its error, or wait for an operator's `retry`."""
+
+DEFAULT_CONTINUES_AFTER = 10_000
+"""After Temporal suggests it (4,096 events), before it warns (10,240), and far from where it ends a run (51,200)."""
+
+
+_WAIT = GRAPH_CHANGED, "Run workers with the graph of that release until its runs have ended."
 
 
 def now() -> str:
@@ -46,11 +54,18 @@ class Host:
         deadlines: Sequence[Deadline] = (),
         request_link: str | None = None,
         counts_requests: bool = False,
+        moves: bool = False,
+        continues_after: int | None = None,
+        on_graph_change: OnGraphChange = "wait",
     ) -> None:
         self.name = name
+        self.on_graph_change = on_graph_change  # for a run whose graph is another one than this worker's
         self.deadlines = deadlines  # of requests
         self.request_link = request_link  # where they are answered: has {workflow_id} and {request_id}
         self.counts_requests = counts_requests  # whether runs keep the search attribute of pending requests
+        self.moves = moves  # whether runs move to a newer build of the workers, at a checkpoint
+        # History events after which a run goes on as a new one, if Temporal has not suggested it before.
+        self.continues_after = DEFAULT_CONTINUES_AFTER if continues_after is None else continues_after
         self.pool = pool
         self.on_failure: OnFailure = on_failure  # of an executor, unless the run says
         self._blobs = blobs
@@ -68,18 +83,35 @@ class Host:
 
     @asynccontextmanager
     async def graph(self, signature: str) -> AsyncGenerator[BuiltGraph, None]:
-        """Lend a graph with this signature.
+        """Lend a graph with this signature: the run's.
 
         Raises:
-            ApplicationError: This worker's graph of that name is another one.
+            ApplicationError: This worker's graph of that name is another one. Its type says what the run is to do, and
+                its details what graph the worker has.
         """
         async with self.pool.borrow() as graph:
             if graph.workflow.graph_signature_hash != signature:
-                raise ApplicationError(
-                    f"This worker's graph of workflow {self.name!r} (signature "
-                    f"{graph.workflow.graph_signature_hash[:12]}) is not the one the run was started with "
-                    f"({signature[:12]}). Run workers with the graph of that release until its runs have ended.",
-                    type=GRAPH_CHANGED,
-                    non_retryable=True,  # the workflow tries again, in its own time
-                )
+                raise self.other_graph(graph, signature)
             yield graph
+
+    def other_graph(self, graph: BuiltGraph, signature: str, *, waits: bool = False) -> ApplicationError:
+        """Return the error for a run whose graph has this signature, and not that of the worker's graph.
+
+        It is never tried again by Temporal: the workflow does that, in its own time. With `waits` that is all it does,
+        whatever the worker is told to do about a changed graph.
+        """
+        error_type, advice = _WAIT if waits else self._on_graph_change()
+        return ApplicationError(
+            f"This worker's graph of workflow {self.name!r} (signature {graph.workflow.graph_signature_hash[:12]}) is "
+            f"not the one the run was started with ({signature[:12]}). {advice}",
+            *details(graph.description()),
+            type=error_type,
+            non_retryable=True,
+        )
+
+    def _on_graph_change(self) -> tuple[str, str]:
+        if self.on_graph_change == "wait":
+            return _WAIT
+        if self.on_graph_change == "fail":
+            return GRAPH_REFUSED, 'The worker is told to fail such a run: on_graph_change="fail".'
+        return GRAPH_MIGRATES, "The worker is told to migrate such a run."

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from temporalio import activity
 
 from temporal_adapter import wire
+from temporal_adapter.graph_changes import graph_of
 from temporal_adapter.store import RECORDED_RANK, StoreError, attempt_rank, overlay, unstowed
 
-from .context import Stores
+from .context import Host, Stores
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +20,30 @@ def own_rank() -> str:
     """Return the rank of what this attempt makes: a later attempt's outranks it, recorded history's all of them."""
     info = activity.info()
     return attempt_rank(info.started_time, info.attempt)
+
+
+async def graph_of_run(host: Host, data: wire.CommitInput) -> wire.Graph:
+    """Return what checkpoints say of the run's graph.
+
+    A commit runs no executor and reads no value, so it does without a worker that has the run's graph as long as a
+    checkpoint tells what that was: a run whose workers have changed is mirrored to its last superstep all the same.
+
+    Raises:
+        ApplicationError: The worker has another graph, and the checkpoints to write build on none.
+        StoreError: The store cannot be read.
+    """
+    if data.described is not None:
+        return data.described
+    async with host.pool.borrow() as graph:
+        own = graph.description()
+        if own.signature == data.graph:
+            return own
+        if not data.records:
+            return wire.replace(own, name=host.name, signature=data.graph)  # nothing else of it is asked for
+        base = next((one.snapshot.base for one in data.records if one.snapshot.base is not None), None)
+        if base is None:
+            raise host.other_graph(graph, data.graph, waits=True)
+    return graph_of(await host.stores().checkpoints.load(base))
 
 
 async def write(

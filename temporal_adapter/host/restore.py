@@ -13,11 +13,12 @@ from temporalio.exceptions import ApplicationError
 
 from temporal_adapter import wire
 from temporal_adapter.engine import expires_at
+from temporal_adapter.graph_changes import difference, graph_of
 from temporal_adapter.payload import Reader, Writer
 from temporal_adapter.pool import BuiltGraph
 from temporal_adapter.store import CorruptObject, MissingObject, youngest_head
 from temporal_adapter.values import DecodeError, EncodeError
-from temporal_adapter.wire.names import CHECKPOINT_NOT_FOUND, RESTORE_REFUSED
+from temporal_adapter.wire.names import CHECKPOINT_NOT_FOUND, MIGRATED_FROM, RESTORE_REFUSED
 
 from . import mirror
 from .asking import Asking
@@ -44,18 +45,19 @@ async def restore(host: Host, data: wire.SeedInput, wanted: wire.Restore, run: w
 async def _restored(host: Host, data: wire.SeedInput, wanted: wire.Restore, run: wire.RunEntry) -> wire.SeedResult:
     async with host.pool.borrow() as graph:
         stores = host.stores()
-        base, manifest = await _found(stores, graph, wanted.checkpoint_id)
+        base, manifest = await checkpoint_in(stores, wanted.checkpoint_id)
+        _check_same_graph(host, manifest, graph, data.graph)
         _check_same_run(manifest, wanted, run)
         reader, writer = Reader(graph.codec, stores.values), Writer(graph.codec, stores.values)
         given = await _given(graph, reader, writer, manifest, wanted)
         messages = [
-            *await _routed(graph, reader, _not_answered(manifest.messages, given)),
+            *await routed(graph, reader, _not_answered(manifest.messages, given)),
             *given.values(),
         ]
         state = await _edits(graph, writer, manifest, data)
         recorded = await _recorded(stores, graph, reader, manifest, wanted) if wanted.verb == "replay" else []
-        levels = _levels(manifest)
-        requests = await _asked(levels[""].requests, graph, reader, stores, Asking(host, data.at))
+        levels = levels_of(manifest)
+        requests = await asked(levels[""].requests, graph, reader, stores, Asking(host, data.at), renewed=True)
         levels[""] = wire.replace(levels[""], requests=requests)
         await stores.checkpoints.put_run(run)
         commit: wire.CommitOutcome | None = None
@@ -76,6 +78,8 @@ async def _restored(host: Host, data: wire.SeedInput, wanted: wire.Restore, run:
             state=state,
             waits_for_operator=run.on_failure == "wait",
             counts_requests=host.counts_requests,
+            continues=host.continues_after,
+            moves=host.moves,
             commit=commit,
             at=now(),
         )
@@ -100,7 +104,13 @@ def _check_together(data: wire.SeedInput, wanted: wire.Restore) -> None:
         )
 
 
-async def _found(stores: Stores, graph: BuiltGraph, checkpoint_id: str) -> tuple[wire.Base, wire.Manifest]:
+async def checkpoint_in(stores: Stores, checkpoint_id: str) -> tuple[wire.Base, wire.Manifest]:
+    """Return a checkpoint, with where it is.
+
+    Raises:
+        ApplicationError: There is none of this id, or not whole (type `CHECKPOINT_NOT_FOUND`).
+        StoreError: The store cannot be read.
+    """
     try:
         found = await stores.checkpoints.find(checkpoint_id)
     except (CorruptObject, MissingObject) as error:
@@ -112,17 +122,22 @@ async def _found(stores: Stores, graph: BuiltGraph, checkpoint_id: str) -> tuple
             "`temporal-adapter checkpoint list` shows those there are; `checkpoint rebuild` makes those of a run "
             "that Temporal still has.",
         )
-    _, manifest = found
-    if manifest.graph_signature != graph.workflow.graph_signature_hash:
-        ours, theirs = set(graph.workflow.executors), set(manifest.executor_ids)
-        raise _error(
-            RESTORE_REFUSED,
-            f"Checkpoint {checkpoint_id!r} was made by another graph: of workflow {manifest.workflow_name!r}, "
-            f"signature {manifest.graph_signature[:12]}; this worker's is {graph.workflow.name!r}, "
-            f"{graph.workflow.graph_signature_hash[:12]}. Executors only there: {_listed(theirs - ours)}; only here: "
-            f"{_listed(ours - theirs)}. Start it on workers that have the graph of that release.",
-        )
     return found
+
+
+def _check_same_graph(host: Host, manifest: wire.Manifest, graph: BuiltGraph, of_session: str | None) -> None:
+    if manifest.graph_signature == graph.workflow.graph_signature_hash:
+        return
+    if of_session is not None and manifest.graph_signature == of_session:  # it waits, like a session's other inputs
+        raise host.other_graph(graph, of_session)
+    raise _error(
+        RESTORE_REFUSED,
+        f"Checkpoint {manifest.header.checkpoint_id!r} was made by another graph: of workflow "
+        f"{manifest.workflow_name!r}, signature {manifest.graph_signature[:12]}; this worker's is "
+        f"{graph.workflow.name!r}, {graph.workflow.graph_signature_hash[:12]}. Here it has otherwise: "
+        f"{difference(graph_of(manifest), graph.description())} Start it on workers that have the graph of that "
+        "release, or carry it to this one: `temporal-adapter checkpoint migrate`.",
+    )
 
 
 def _check_same_run(manifest: wire.Manifest, wanted: wire.Restore, run: wire.RunEntry) -> None:
@@ -136,11 +151,8 @@ def _check_same_run(manifest: wire.Manifest, wanted: wire.Restore, run: wire.Run
     )
 
 
-def _listed(executor_ids: Iterable[str]) -> str:
-    return ", ".join(map(repr, sorted(executor_ids))) or "none"
-
-
-def _levels(manifest: wire.Manifest) -> dict[str, wire.RestoredLevel]:
+def levels_of(manifest: wire.Manifest) -> dict[str, wire.RestoredLevel]:
+    """Return what the engine must know of each workflow of the nesting, by path."""
     own = wire.RestoredLevel(iteration=manifest.header.iteration, buffers=manifest.buffers, requests=manifest.requests)
     children = {
         path: wire.RestoredLevel(iteration=child.iteration, buffers=child.buffers, requests=child.requests)
@@ -149,27 +161,35 @@ def _levels(manifest: wire.Manifest) -> dict[str, wire.RestoredLevel]:
     return {"": own, **children}
 
 
-async def _asked(
-    requests: Mapping[str, wire.Request], graph: BuiltGraph, reader: Reader, stores: Stores, asking: Asking
+async def asked(
+    requests: Mapping[str, wire.Request],
+    graph: BuiltGraph,
+    reader: Reader,
+    stores: Stores,
+    asking: Asking,
+    *,
+    renewed: bool,
 ) -> dict[str, wire.Request]:
     """Return pending requests as if made now, where they come from in-process, without a time or deadline.
 
-    So are those that have expired, else whoever resumes a run that failed for one could do nothing about it.
+    With `renewed` so are those that have expired, else whoever resumes a run that failed for one could do nothing
+    about it.
     """
     writer, present = Writer(graph.codec, stores.values, asked=asking), asking.present()
-    asked: dict[str, wire.Request] = {}
+    made: dict[str, wire.Request] = {}
     for key, one in requests.items():
         expiry = expires_at(one)
         if one.asked_at is None:
-            asked[key] = await writer.request(await reader.request(one))
-        elif expiry is not None and expiry <= present:
-            asked[key] = wire.replace(one, asked_at=present)
+            made[key] = await writer.request(await reader.request(one))
+        elif renewed and expiry is not None and expiry <= present:
+            made[key] = wire.replace(one, asked_at=present)
         else:
-            asked[key] = one
-    return asked
+            made[key] = one
+    return made
 
 
-async def _routed(graph: BuiltGraph, reader: Reader, messages: Iterable[wire.Message]) -> list[wire.RoutedMessage]:
+async def routed(graph: BuiltGraph, reader: Reader, messages: Iterable[wire.Message]) -> list[wire.RoutedMessage]:
+    """Return messages with where this graph has them go."""
     return [
         wire.RoutedMessage(message=message, routes=await graph.router.route(await reader.message(message)))
         for message in messages
@@ -256,8 +276,8 @@ async def _recorded(
     after = _lineage_after(wanted.checkpoint_id, entries, wanted.until)
     recorded: list[wire.RecordedResponse] = []
     for header in after:
-        if header.kind == "entry":  # of a session's further input, which is not repeated
-            break
+        if header.kind == "entry" or MIGRATED_FROM in header.metadata:
+            break  # a session's further input is not repeated, nor what came after on another graph
         if header.kind != "response":
             continue
         parent, entry = manifest, await stores.checkpoints.load_by_id(header.checkpoint_id)
@@ -273,8 +293,8 @@ async def _recorded(
         in_flight = [one.request for one in parent.messages]  # still, where no superstep came between
         responses = [one for one in entry.messages if one.type == "response" and one.request not in in_flight]
         recorded += [
-            wire.RecordedResponse(checkpoint_id=header.checkpoint_id, iteration=header.iteration, routed=routed)
-            for routed in await _routed(graph, reader, responses)
+            wire.RecordedResponse(checkpoint_id=header.checkpoint_id, iteration=header.iteration, routed=one)
+            for one in await routed(graph, reader, responses)
         ]
     return recorded
 

@@ -29,12 +29,15 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
     """Return the input in flight, with the graph and, for a first input, the executors' first state.
 
     Raises:
-        ApplicationError: No handler of the start executor accepts the input; names the accepted types.
+        ApplicationError: No handler of the start executor accepts the input; names the accepted types. Or a session has
+            another graph than this worker.
     """
     run = _run_entry(host, data.options)
     if data.options.restore is not None:
         return await restore(host, data, data.options.restore, run)
     async with host.pool.borrow(fresh=True) as graph:  # fresh: an agent's session is this run's own
+        if data.further and data.graph not in (None, graph.workflow.graph_signature_hash):
+            raise host.other_graph(graph, data.graph)
         stores = host.stores()
         call = await _called(graph, data)
         (message,) = call.messages
@@ -42,7 +45,7 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
         routed = wire.RoutedMessage(
             message=await writer.message(message, "input"), routes=await graph.router.route(message)
         )
-        first = {} if data.further else await _first_states(graph, writer)
+        first = {} if data.further else await first_states(graph, writer)
         result = wire.SeedResult(
             graph=graph.description(),
             message=routed,
@@ -51,6 +54,8 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
             children={path: wire.Changes(executors={**saved}) for path, saved in first.items()},
             waits_for_operator=run.on_failure == "wait",
             counts_requests=host.counts_requests,
+            continues=host.continues_after,
+            moves=host.moves,
             at=now(),
         )
         commit = await _commit(stores, data, result, None if data.further else run)
@@ -130,7 +135,7 @@ def _not_handled(graph: BuiltGraph, reason: str) -> ApplicationError:
     )
 
 
-async def _first_states(graph: BuiltGraph, writer: Writer) -> dict[str, dict[str, wire.Value]]:
+async def first_states(graph: BuiltGraph, writer: Writer) -> dict[str, dict[str, wire.Value]]:
     """Return what executors have to save before anything ran, by the path of their workflow."""
     return {
         path_text(level.path): await writer.values(await _saved(level), "executor state")

@@ -27,6 +27,7 @@ from temporal_adapter.client import (
     UnknownWorkflow,
 )
 from temporal_adapter.client.errors import explained
+from temporal_adapter.client.links import started_at
 from temporal_adapter.client.listing import Listing, open_requests
 from temporal_adapter.client.task_queues import pollers
 from temporal_adapter.store import BlobStore
@@ -147,6 +148,7 @@ class Runs:
         try:
             with explained(workflow_id, "", None):
                 found = await handle.describe()
+                began = await started_at(self._client, found)
         except RunNotFound:
             raise Trouble(
                 404, f"There is no run with workflow id {workflow_id!r}, or it is past its retention."
@@ -158,7 +160,7 @@ class Runs:
         )
         status = "UNKNOWN" if found.status is None else found.status.name
         run = workflow.get_run(workflow_id)
-        return RunSeen(workflow_id, found.workflow_type, found.task_queue, found.start_time, status, run)
+        return RunSeen(workflow_id, found.workflow_type, found.task_queue, began, status, run)
 
     async def graph(self, of: RunSeen) -> wire.GraphProgress:
         """Return where a run stands in its graph.

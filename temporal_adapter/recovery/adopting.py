@@ -1,13 +1,14 @@
 """Adopting: start the open runs of a store again, on a server that has lost them or never had them.
 
 Each goes on from the head of its last run's lineage, under the same workflow id, with the requests that were pending.
-What is open is read from the store alone; a server that knows better is believed.
+What is open is read from the store alone; a server that knows better is believed. Of a run that went on as new Temporal
+runs, the last of these links counts, which goes on from the one before until it has a checkpoint of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -82,7 +83,17 @@ async def _last_runs(checkpoints: CheckpointStore) -> tuple[list[wire.RunEntry],
     for entry in sorted(entries, key=lambda entry: (entry.at, entry.run_id)):
         if entry.workflow_id not in unread:
             last[entry.workflow_id] = entry
-    return list(last.values()), failed
+    following = {(one.workflow_id, one.continued.run_id): one for one in entries if one.continued is not None}
+    return [_last_link(one, following) for one in last.values()], failed
+
+
+def _last_link(run: wire.RunEntry, following: Mapping[tuple[str, str], wire.RunEntry]) -> wire.RunEntry:
+    """Return the last link of a run. By what each went on from, not by time: clocks differ."""
+    passed = {run.run_id}
+    while (link := following.get((run.workflow_id, run.run_id))) is not None and link.run_id not in passed:
+        run = link
+        passed.add(run.run_id)
+    return run
 
 
 async def _strangers(checkpoints: CheckpointStore, known: Container[str]) -> list[Adoption]:
@@ -127,12 +138,15 @@ class _Adopting:
 
     async def _adopt(self, run: wire.RunEntry, report: Adoption) -> Adoption:
         reset = run.ended if run.ended is not None and run.ended.state == "reset" else None
-        if run.ended is not None and reset is None:
+        # One that went on as a link that the store does not know of has not ended.
+        if run.ended is not None and run.ended.state not in ("reset", "continued"):
             reason = f"the run {run.ended.state}" if run.ended.state == "failed" else f"the run was {run.ended.state}"
             return replace(report, state="ended", checkpoint_id=run.ended.checkpoint_id, reason=reason)
         head = await self._head(run)
         if reset is not None and (head is None or head.checkpoint_id == reset.checkpoint_id):
             return await self._unless_known(run, None, report)  # a session without an input since: it begins anew
+        if head is None and run.session and run.continued is not None and run.continued.checkpoint_id is None:
+            return await self._unless_known(run, None, report)  # the same, in a link before
         if head is None:
             reason = "the store has no checkpoint of its last run; temporal-adapter checkpoint list shows what there is"
             return replace(report, state="not adoptable", reason=reason)
@@ -160,10 +174,16 @@ class _Adopting:
             raise
         if found.status is WorkflowExecutionStatus.RUNNING:
             return replace(report, state="open already", run_id=found.run_id, reason="the server has an open run of it")
-        if found.run_id != run.run_id or found.status is None:
+        if found.status is None or not (found.run_id == run.run_id or await self._went_on_as(run, found.run_id)):
             return None
         how = found.status.name.lower().replace("_", " ")
         return replace(report, state="ended", reason=f"the server has this very run, and it is {how}")
+
+    async def _went_on_as(self, run: wire.RunEntry, run_id: str) -> bool:
+        """Whether the server's run is a link of this one, which the store was not told of."""
+        async for event in self._client.get_workflow_handle(run.workflow_id, run_id=run_id).fetch_history_events():
+            return event.workflow_execution_started_event_attributes.continued_execution_run_id == run.run_id
+        return False
 
     async def _start(self, run: wire.RunEntry, checkpoint_id: str | None, report: Adoption) -> Adoption:
         options = wire.StartOptions(
@@ -196,10 +216,11 @@ class _Adopting:
         own = [manifest for manifest in found if manifest.run_id == run.run_id]
         if own:
             return _head_of(max(own, key=lambda one: one.header.number or 0))  # not by time: clocks differ
-        if run.restored is not None:  # it has not made one of its own yet
-            restored = await self._checkpoints.load_by_id(run.restored.checkpoint_id)
-            return None if restored is None else _head_of(restored)
-        return None
+        before = run.restored and run.restored.checkpoint_id  # it has not made one of its own yet
+        if run.continued is not None:
+            before = run.continued.checkpoint_id
+        found_before = None if before is None else await self._checkpoints.load_by_id(before)
+        return None if found_before is None else _head_of(found_before)
 
 
 def _head_of(manifest: wire.Manifest) -> _Head:

@@ -10,12 +10,15 @@ import msgspec
 from temporal_adapter import wire
 from temporal_adapter.store import CorruptObject, MissingObject, StoreError
 
-from .expected import Checkpoint
+from .expected import Checkpoint, Expected
 from .places import parts_of, readable, same, values_in
 from .reports import Difference, LostValue
 from .runs import Stores
 
 _NOWHERE = object()
+
+GONE = "The server has the history of the link that recorded it no more, and the store does not have it."
+"""Why a checkpoint that a run tells of cannot be rebuilt."""
 
 
 async def differences(stores: Stores, checkpoint: Checkpoint) -> list[Difference]:
@@ -39,6 +42,9 @@ async def run_differences(stores: Stores, wanted: wire.RunEntry, *, is_open: boo
     stored = next((one for one in known if one.run_id == wanted.run_id), None)
     if stored is None:
         return [Difference(wanted.run_id, "missing", place="run", detail="the store does not know of the run")]
+    if wanted.ended is not None and wanted.ended.state == "continued" and stored.ended is None:
+        entered = any(one.continued is not None and one.continued.run_id == wanted.run_id for one in known)
+        stored = stored if entered else wire.replace(stored, ended=wanted.ended)  # the next link is to say it
     if wanted.ended is None and stored.ended is not None and stored.ended.state == "reset":
         stored = wire.replace(stored, ended=None)  # it was given an input since: the mark names an older checkpoint
     if is_open and wanted.ended is None:  # history will say it a moment later
@@ -82,6 +88,29 @@ async def _shown(part: Any, stores: Stores) -> Any:
     return None if part is _NOWHERE else await readable(part, stores.values)
 
 
+async def headers_of_gone(stores: Stores, run: Expected) -> list[wire.CheckpointHeader]:
+    """Return the headers of the checkpoints that a link was told of by the ones before, and that the store lacks.
+
+    Asked where the history of the link before is gone, so that only this one tells of them.
+    """
+    headers = list(run.headers)
+    for page in run.handed:
+        if page.headers:
+            try:
+                headers += [wire.load(wire.CheckpointHeader, one) for one in await stores.values.resolve(page.value)]
+            except StoreError:
+                continue  # it is told of itself
+    missing: list[wire.CheckpointHeader] = []
+    for header in headers:
+        try:
+            found = await stores.checkpoints.load_by_id(header.checkpoint_id)
+        except StoreError:
+            found = None
+        if found is None:
+            missing.append(header)
+    return missing
+
+
 class ValueCheck:
     """Looks each value of a store up once, in however many checkpoints it is."""
 
@@ -96,6 +125,18 @@ class ValueCheck:
             for at, value in values_in(place, part):
                 if value.ref is not None and (trouble := await self._trouble(value.ref)) is not None:
                     found.append((LostValue(checkpoint.id, at, value.ref, value.size), trouble))
+        return found
+
+    async def lost_of_handed(self, run: Expected) -> list[tuple[LostValue, StoreError]]:
+        """Return what a link was left by the ones before and that cannot be read. Each value is told of once."""
+        found: list[tuple[LostValue, StoreError]] = []
+        for one in run.handed:
+            reference = one.value.ref
+            if reference is None or reference in self._troubles:
+                continue
+            trouble = await self._trouble(reference)
+            if trouble is not None:
+                found.append((LostValue("", one.place, reference, one.value.size, run.run.run_id), trouble))
         return found
 
     async def _trouble(self, reference: str) -> StoreError | None:

@@ -1,11 +1,14 @@
 """What a run's checkpoints must be, by its history alone.
 
-Each checkpoint that the run recorded is laid over the one it builds on, as the blob store does when it writes one. The
-store is asked for one thing only: the checkpoint of another run that a run was restored from. Nothing is written here.
+Each checkpoint that the run recorded is laid over the one it builds on, as the blob store does when it writes one. A
+link of a run builds on what the links before recorded. The store is asked for what no history has: the checkpoint of
+another run that a run was restored from, of a link whose history is gone, or that a migration made. Nothing is written
+here.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +17,17 @@ from temporalio.client import WorkflowHistory
 from temporalio.converter import DataConverter
 
 from temporal_adapter import wire
-from temporal_adapter.engine import Commit, Committed, Deliver, DeliveryFinished, Judge, ResponsesJudged, Seeded
+from temporal_adapter.continuation import Kept
+from temporal_adapter.engine import (
+    Commit,
+    Committed,
+    Deliver,
+    DeliveryFinished,
+    Judge,
+    ResponsesJudged,
+    Seeded,
+    WentOn,
+)
 from temporal_adapter.store import (
     CheckpointStore,
     StoreError,
@@ -25,6 +38,7 @@ from temporal_adapter.store import (
     with_entries,
 )
 
+from .handed import Handed, handed_over
 from .observing import Observed, Told, observe
 
 
@@ -58,10 +72,10 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Stowed:
-    """The entries of a sub-workflow, which the run had written to the store by themselves."""
+    """JSON that the run had written to the store by itself: entries of a sub-workflow, or what links are left."""
 
     reference: str
-    entries: Any  # tagged JSON
+    entries: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +84,16 @@ class Expected:
 
     Attributes:
         run: What it must know of the run itself; nothing, unless it `began`.
-        began: Whether an input or a checkpoint was accepted: else the store never heard of the run.
+        began: Whether an input or a checkpoint was accepted, or a link entered: else the store never heard of the run.
         closed: How the run ended; None while it is open.
         checkpoints: In order of recording, which is lineage order.
         discarded: Ids that activities were given, and that history then did without.
         in_flight: Ids that activities are writing now, of an open run; recorded ones and ones that may yet be.
         bases: Objects that history names, and an open run may read.
+        handed: What the links before left in the store for this one.
+        headers: Of the checkpoints that the links before recorded, those that it carries; others are `handed`.
+        lineage: Checkpoints of this run and the links before, by id; the parts of it that are `Unknown` too.
+        kept: JSON that these had written to the store, by reference.
     """
 
     run: wire.RunEntry
@@ -87,6 +105,15 @@ class Expected:
     in_flight: frozenset[str]
     stowed: tuple[Stowed, ...]
     bases: tuple[wire.Base, ...]
+    handed: tuple[Handed, ...]
+    headers: tuple[wire.CheckpointHeader, ...]
+    lineage: ChainMap[str, Checkpoint | Unknown]
+    kept: ChainMap[str, Any]
+
+    @property
+    def link_before(self) -> str | None:
+        """The run id of the link before; None of a run's first link."""
+        return None if self.run.continued is None else self.run.continued.run_id
 
     @property
     def ids(self) -> list[str]:
@@ -101,6 +128,7 @@ async def expected(
     values: ValueStore,
     data_converter: DataConverter = DataConverter.default,
     run_id: str | None = None,
+    before: Expected | None = None,
 ) -> Expected:
     """Return what the store must have of a run.
 
@@ -110,16 +138,19 @@ async def expected(
         values: Asked for sub-workflows' entries that such a checkpoint's run had stowed.
         data_converter: The client's.
         run_id: Of the run, if not as the history says.
+        before: What the store must have of the link before.
 
     Raises:
         NotReplayable: The history is not one of a run of the adapter, or of a release that this one cannot replay.
     """
-    return await expected_of(await observe(history, data_converter, run_id), checkpoints, values)
+    return await expected_of(await observe(history, data_converter, run_id), checkpoints, values, before)
 
 
-async def expected_of(observed: Observed, checkpoints: CheckpointStore, values: ValueStore) -> Expected:
+async def expected_of(
+    observed: Observed, checkpoints: CheckpointStore, values: ValueStore, before: Expected | None = None
+) -> Expected:
     """Return what the store must have of a run that was observed already."""
-    reading = _Reading(observed, checkpoints, values)
+    reading = _Reading(observed, checkpoints, values, before)
     for told in observed.told:
         await reading.take(told)
     return reading.result()
@@ -132,10 +163,15 @@ class _Reading:
     observed: Observed
     store: CheckpointStore
     values: ValueStore
+    before: Expected | None
     graph: wire.Graph | None = None
     waits: bool = False
     ending: wire.Ended | None = None  # what a commit that is under way tells the store
     ended: wire.Ended | None = None
+    began: bool = False
+    head: str | None = None  # of the lineage
+    entered_at: str | None = None  # its head when the run entered this link
+    tails: wire.Tails | None = None
     known: dict[str, Checkpoint] = field(default_factory=dict[str, Checkpoint])
     unknown: dict[str, Unknown] = field(default_factory=dict[str, Unknown])
     foreign: dict[str, wire.SnapshotEntries] = field(default_factory=dict[str, wire.SnapshotEntries])
@@ -152,8 +188,20 @@ class _Reading:
             self._written(base)
         match told:
             case Seeded(result):
-                self.graph, self.waits = result.graph, result.waits_for_operator
+                self.began, self.graph, self.waits = True, result.graph, result.waits_for_operator
                 self.ending = self.ended = None  # a session that was reset is given an input
+                self.head = self.head if result.restored is None else result.restored.header.checkpoint_id
+            case wire.CarriedText(tails=tails, state=state):
+                self.graph, self.waits, self.head = state.graph, state.waits_for_operator, state.head
+                self.tails = tails
+            case wire.CarryOnInput():
+                self.entered_at = told.checkpoint_id
+                if told.header is not None:
+                    self.promised[told.header.checkpoint_id] = None
+            case WentOn(result):
+                await self._went_on(result)
+            case Kept(value, item):
+                self.stowed[value.ref or ""] = item
             case wire.CheckpointRecord():
                 await self._record(told)
             case Deliver(_, data) if data.own is not None:
@@ -163,6 +211,8 @@ class _Reading:
             case Commit(data):
                 self.discarded.update(dict.fromkeys(data.discard))
                 self.ending = data.ended
+                if data.ended is not None and data.ended.state == "reset":
+                    self.head = None
                 self.stowing = [await self._entries_to_stow(one) for one in data.stow]
             case Committed(_, stowed):
                 self.ended = self.ending or self.ended
@@ -177,7 +227,7 @@ class _Reading:
         undecided = [one for one in self.promised if one not in recorded and one not in self.discarded]
         return Expected(
             run=self._run(),
-            began=self.graph is not None,
+            began=self.began,
             closed=self.observed.closed,
             checkpoints=tuple(self.known.values()),
             unknown=tuple(self.unknown.values()),
@@ -186,13 +236,17 @@ class _Reading:
             in_flight=frozenset([*undecided, *self.waiting]) if is_open else frozenset(),
             stowed=tuple(Stowed(reference, entries) for reference, entries in self.stowed.items()),
             bases=tuple(self.bases.values()),
+            handed=handed_over(self.observed.start.carried),
+            headers=() if self.tails is None else tuple(self.tails.checkpoints),
+            lineage=ChainMap({**self.known, **self.unknown}, *(self.before.lineage.maps if self.before else [])),
+            kept=ChainMap(self.stowed, *(self.before.kept.maps if self.before else [])),
         )
 
     # --- checkpoints ----------------------------------------------------------------------------------------
 
     async def _record(self, record: wire.CheckpointRecord) -> None:
         assert self.graph is not None, "a checkpoint before a graph"
-        checkpoint_id = record.header.checkpoint_id
+        checkpoint_id = self.head = record.header.checkpoint_id
         self.waiting[checkpoint_id] = None
         if checkpoint_id in self.written:  # by the activity whose outcome it is
             self.waiting.clear()
@@ -207,14 +261,36 @@ class _Reading:
         manifest = with_entries(bare, overlay(under, changes))
         self.known[checkpoint_id] = Checkpoint(manifest, record, self.graph)
 
+    async def _went_on(self, result: wire.CarryOnResult) -> None:
+        self.began = True
+        if result.restored is None or result.graph is None:
+            for one in [one for one in self.promised if one not in self.known]:
+                del self.promised[one]  # there was nothing to migrate
+            return
+        self.graph, base, header = result.graph, result.restored.base, result.restored.header
+        self.head = header.checkpoint_id
+        try:
+            manifest = await self.store.load(base)
+        except StoreError as error:
+            reason = f"A migration made it, so that the store alone had it; and it cannot be read: {error}"
+            self.unknown[header.checkpoint_id] = Unknown(header, reason)
+            return
+        record = wire.CheckpointRecord(
+            header=header, snapshot=wire.Snapshot(changes=_whole(manifest)), messages=manifest.messages
+        )
+        self.known[header.checkpoint_id] = Checkpoint(manifest, record, self.graph)
+
     async def _entries(self, base: wire.Base | None) -> wire.SnapshotEntries:
         if base is None:
             return wire.SnapshotEntries()
         self.bases[base.object] = base
-        if base.checkpoint_id in self.known:
-            return self.known[base.checkpoint_id].manifest
-        if base.checkpoint_id in self.unknown:
-            raise StoreError(self.unknown[base.checkpoint_id].reason)
+        recorded = self.known.get(base.checkpoint_id) or self.unknown.get(base.checkpoint_id)
+        if recorded is None and self.before is not None:
+            recorded = self.before.lineage.get(base.checkpoint_id)
+        if isinstance(recorded, Checkpoint):
+            return recorded.manifest
+        if recorded is not None:
+            raise StoreError(recorded.reason)
         if base.checkpoint_id not in self.foreign:
             self.foreign[base.checkpoint_id] = await self._of_another_run(base)
         return self.foreign[base.checkpoint_id]
@@ -223,9 +299,12 @@ class _Reading:
         try:
             return await self.store.load(base)
         except StoreError as error:
+            whose, what = "another run", "Rebuild that run first."
+            if self.observed.start.continued and base.checkpoint_id not in _restored(self.observed.start.options):
+                whose, what = "an earlier link of the run", "If the server has its history no more, it is lost."
             raise StoreError(
-                f"The run was restored from checkpoint {base.checkpoint_id!r} of another run, and that cannot be read: "
-                f"{error} Rebuild that run first."
+                f"The run goes on from checkpoint {base.checkpoint_id!r} of {whose}, and that cannot be read: "
+                f"{error} {what}"
             ) from error
 
     async def _entries_to_stow(self, stow: wire.Stow) -> Any:
@@ -243,6 +322,8 @@ class _Reading:
     async def _resolve(self, value: wire.Value) -> Any:
         if value.ref is not None and value.ref in self.stowed:
             return self.stowed[value.ref]
+        if value.ref is not None and self.before is not None and value.ref in self.before.kept:
+            return self.before.kept[value.ref]
         return await self.values.resolve(value)
 
     def _written(self, base: wire.Base) -> None:
@@ -269,15 +350,42 @@ class _Reading:
             stream=start.options.stream,
             session=start.options.session,
             restored=wire.without_gifts(restored),
-            ended=self.ended,
+            continued=self._continued(),
+            ended=self._ended(),
         )
+
+    def _continued(self) -> wire.Continued | None:
+        link_before = self.observed.start.continued
+        return wire.Continued(run_id=link_before, checkpoint_id=self.entered_at) if link_before else None
+
+    def _ended(self) -> wire.Ended | None:
+        if self.observed.closed != "continued as new":
+            return self.ended
+        return wire.Ended(state="continued", checkpoint_id=self.head, at=self.observed.closed_at or "")
+
+
+def _restored(options: wire.StartOptions) -> list[str]:
+    return [] if options.restore is None else [options.restore.checkpoint_id]
+
+
+def _whole(entries: wire.SnapshotEntries) -> wire.Changes:
+    return wire.Changes(
+        state={**entries.state},
+        executors={**entries.executors},
+        attributes={**entries.attributes},
+        buffers={**entries.buffers},
+        requests={**entries.requests},
+        iteration=entries.iteration,
+        children={path: _whole(child) for path, child in entries.children.items()},
+        whole=True,
+    )
 
 
 def _bases(told: Told) -> Iterator[wire.Base]:
     """Yield the checkpoints that something says are in the store, in the order they were written."""
     outcomes: list[wire.CommitOutcome | None] = []
     match told:
-        case Seeded(result):
+        case Seeded(result) | WentOn(result):
             outcomes = [result.commit]
         case DeliveryFinished(_, result):
             outcomes = [result.records, result.own]

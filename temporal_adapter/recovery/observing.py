@@ -24,12 +24,13 @@ from temporalio.worker import (
 )
 
 from temporal_adapter import wire
+from temporal_adapter.continuation import Kept
 from temporal_adapter.engine import Decision, Fact
 from temporal_adapter.execution import OBSERVE
 from temporal_adapter.workflow import workflow_type
 
-Told = Fact | Decision | wire.CheckpointRecord
-"""What the run learned, decided and recorded, in order."""
+Told = Fact | Decision | wire.CheckpointRecord | wire.CarriedText | wire.CarryOnInput | Kept
+"""What the run learned, decided and recorded, in order; what it took over, and what of that the store was given."""
 
 _COMMANDS = {
     EventType.Value(f"EVENT_TYPE_{name}")
@@ -64,13 +65,20 @@ class NotReplayable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a run was started."""
+    """How a run was started.
+
+    Attributes:
+        continued: The run id of the link before; empty for the first link of a run.
+        carried: What that link handed over.
+    """
 
     workflow_name: str
     run_id: str
     task_queue: str
     at: str
     options: wire.StartOptions
+    continued: str = ""
+    carried: wire.Carried | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +123,12 @@ async def _start(history: WorkflowHistory, data_converter: DataConverter, run_id
     started = history.events[0].workflow_execution_started_event_attributes
     try:
         arguments = await data_converter.decode([*started.input.payloads])
-        options = wire.parse_options(arguments[1] if len(arguments) > 1 else None)
-    except wire.WireError:  # of a run that was refused for them
-        options = wire.StartOptions()
     except Exception as error:  # of a codec
         raise NotReplayable(
             f"The arguments of the run {history.workflow_id!r} cannot be read: {error}. If its client had a payload "
             "codec, give the same."
         ) from error
+    options, carried = _given(arguments, history.workflow_id)
     reset = _last_reset(history.events)
     return Start(
         workflow_name=started.workflow_type.name,
@@ -130,7 +136,28 @@ async def _start(history: WorkflowHistory, data_converter: DataConverter, run_id
         task_queue=started.task_queue.name,
         at=_iso(reset or history.events[0]),
         options=options,
+        continued=continued_from(history),
+        carried=carried,
     )
+
+
+def continued_from(history: WorkflowHistory) -> str:
+    """Return the run id of the link before a run; empty for the first link, and for what is no run's history."""
+    first = history.events[0] if history.events else HistoryEvent()
+    return first.workflow_execution_started_event_attributes.continued_execution_run_id
+
+
+def _given(arguments: Sequence[Any], workflow_id: str) -> tuple[wire.StartOptions, wire.Carried | None]:
+    try:
+        options = wire.parse_options(arguments[1] if len(arguments) > 1 else None)
+    except wire.WireError:  # of a run that was refused for them
+        options = wire.StartOptions()
+    if len(arguments) < 3 or arguments[2] is None:
+        return options, None
+    try:
+        return options, wire.load(wire.Carried, arguments[2])
+    except wire.WireError as error:
+        raise NotReplayable(f"What the run {workflow_id!r} took over cannot be read: {error}") from error
 
 
 def _last_reset(events: Sequence[HistoryEvent]) -> HistoryEvent | None:

@@ -1,7 +1,8 @@
 """Rebuilding: write a run's checkpoints again, by its history. What is right is left alone.
 
-Written are checkpoints with their places in the index, entries that sub-workflows had stowed, marks of checkpoints that
-never happened, and what the store knows of the run. What was too large for history was in the store alone: it is named.
+Written are checkpoints with their places in the index, entries that sub-workflows had stowed, what the links of a run
+left for the next ones, marks of checkpoints that never happened, and what the store knows of the run. What was too
+large for history was in the store alone: it is named.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from temporalio.client import Client
 from temporal_adapter import wire
 from temporal_adapter.store import RECORDED_RANK, BlobStore, StoreError
 
-from .comparing import ValueCheck, differences, run_differences
+from .comparing import GONE, ValueCheck, differences, headers_of_gone, run_differences
 from .expected import Checkpoint, Expected
 from .reports import NotRebuilt, Rebuilt, RebuiltRun
-from .runs import Stores, expected_run, run_ids
+from .runs import Links, Stores, run_ids
 
 
 async def rebuild(client: Client, workflow_id: str, store: str | BlobStore, run_id: str | None = None) -> Rebuilt:
@@ -26,7 +27,7 @@ async def rebuild(client: Client, workflow_id: str, store: str | BlobStore, run_
         client: A Temporal client of the runs' namespace, with the data converter that their clients have.
         workflow_id: Temporal's.
         store: The workers' checkpoint store: a path, URL or `BlobStore`.
-        run_id: This run only; by default all that the server has, oldest first.
+        run_id: This run only, or this link of one; by default all that the server has, oldest first.
 
     Raises:
         RunNotOnServer: The server has no such run.
@@ -35,14 +36,16 @@ async def rebuild(client: Client, workflow_id: str, store: str | BlobStore, run_
     """
     stores = Stores.of(store, client)
     wanted = await run_ids(client, workflow_id) if run_id is None else [run_id]
+    links, handed = Links(client, workflow_id, stores), ValueCheck(stores)
     # One after another: a run may build on a checkpoint of the one before, which must be there by then.
     runs: list[Expected] = []
     reports: list[RebuiltRun] = []
-    for one in wanted:
-        runs.append(await expected_run(client, workflow_id, one, stores))
-        reports.append(await _rebuild(stores, runs[-1]))
+    async for one in links.walk(wanted):
+        if run_id in (None, one.run.run_id):
+            runs.append(one)
+            reports.append(await _rebuild(stores, one, handed, gone=one.link_before in links.gone))
     await _discard(stores, runs)
-    return Rebuilt(workflow_id, tuple(reports))
+    return Rebuilt(workflow_id, tuple(reports), gone=tuple(links.gone))
 
 
 async def _discard(stores: Stores, runs: list[Expected]) -> None:
@@ -52,7 +55,7 @@ async def _discard(stores: Stores, runs: list[Expected]) -> None:
             await stores.checkpoints.discard(checkpoint_id, run.run.run_id)
 
 
-async def _rebuild(stores: Stores, wanted: Expected) -> RebuiltRun:
+async def _rebuild(stores: Stores, wanted: Expected, handed: ValueCheck, *, gone: bool) -> RebuiltRun:
     values = [await stores.values.put(one.entries) for one in wanted.stowed]
     if wanted.began and await run_differences(stores, wanted.run, is_open=wanted.closed is None):
         await stores.checkpoints.put_run(wanted.run)
@@ -60,13 +63,16 @@ async def _rebuild(stores: Stores, wanted: Expected) -> RebuiltRun:
     for checkpoint in wanted.checkpoints:
         await rebuilding.take(checkpoint)
     unknown = [NotRebuilt(one.header.checkpoint_id, one.reason) for one in wanted.unknown]
+    if gone:
+        unknown += [NotRebuilt(one.checkpoint_id, GONE) for one in await headers_of_gone(stores, wanted)]
+    lost = [value for one in wanted.checkpoints for value, _ in await check.lost(one)]
     return RebuiltRun(
         workflow_name=wanted.run.workflow_name,
         run_id=wanted.run.run_id,
         written=tuple(rebuilding.written),
         kept=tuple(rebuilding.kept),
         failed=(*rebuilding.failed, *unknown),
-        lost=tuple([value for one in wanted.checkpoints for value, _ in await check.lost(one)]),
+        lost=(*lost, *(value for value, _ in await handed.lost_of_handed(wanted))),
         values=tuple(values),
         in_flight=tuple(sorted(wanted.in_flight)),
     )

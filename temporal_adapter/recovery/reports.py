@@ -11,19 +11,23 @@ class LostValue:
     """A value that was in the blob store alone, and is gone: nothing can rebuild it.
 
     Attributes:
-        checkpoint_id: A checkpoint that holds it.
-        place: Where in the checkpoint, such as `state['report']` or `children['review'].messages[0].data`.
+        checkpoint_id: A checkpoint that holds it; empty for what the links of a run leave for the next ones.
+        place: Where in the checkpoint, such as `state['report']` or `children['review'].messages[0].data`; or what of
+            the run, such as `events 0 to 57`.
         reference: The value's name in the store.
         size: Bytes of its JSON text.
+        run_id: The run that was left it, where it is of no checkpoint.
     """
 
     checkpoint_id: str
     place: str
     reference: str
     size: int
+    run_id: str = ""
 
     def __str__(self) -> str:
-        return f"checkpoint {self.checkpoint_id}: {self.place} is lost: {self.size} bytes, value {self.reference}"
+        where = f"checkpoint {self.checkpoint_id}" if self.checkpoint_id else f"run {self.run_id}"
+        return f"{where}: {self.place} is lost: {self.size} bytes, value {self.reference}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class RebuiltRun:
         kept: Those that were right.
         failed: Those that could not be rebuilt.
         lost: Values that are gone.
-        values: References of values that were written again: entries of sub-workflows.
+        values: References of values that were written again: entries of sub-workflows, and what a link left the next.
         in_flight: Checkpoints that activities are writing now; not history's yet.
     """
 
@@ -62,10 +66,15 @@ class RebuiltRun:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """The runs of a workflow id, oldest first."""
+    """The runs of a workflow id, oldest first; of a run that went on as new Temporal runs, each of these.
+
+    Attributes:
+        gone: The ids of runs that others went on from, and that the server has no more.
+    """
 
     workflow_id: str
     runs: tuple[RebuiltRun, ...]
+    gone: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -86,7 +95,8 @@ class Difference:
             `unknown`: history alone does not tell what the checkpoint must be.
         checkpoint_id: The checkpoint; empty where it is about the run as a whole.
         place: Such as `state['report']`, `messages[0].data` or `previous_checkpoint_id`; `index` before it where the
-            index says otherwise than the checkpoint. Empty for the whole checkpoint.
+            index says otherwise than the checkpoint. Of the run, such as `run.ended` or `events 0 to 57`. Empty for the
+            whole checkpoint.
         recorded: What history has there, as plain JSON; None where nothing.
         stored: What the store has there, as plain JSON; None where nothing.
         detail: More words, such as the store's own about a damaged object.
@@ -116,6 +126,8 @@ class Verified:
     Attributes:
         checkpoints: How many checkpoints history has, and were looked at.
         in_flight: Checkpoints that activities are writing now; history is to say yet whether they are.
+        gone: The ids of runs that others went on from, and that the server has no more: what only their histories
+            told could not be looked at.
     """
 
     workflow_id: str
@@ -123,6 +135,7 @@ class Verified:
     checkpoints: int
     differences: tuple[Difference, ...]
     in_flight: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:

@@ -9,10 +9,10 @@ from temporalio.client import Client
 from temporal_adapter import wire
 from temporal_adapter.store import BlobStore, MissingObject, StoreError
 
-from .comparing import ValueCheck, differences, run_differences
+from .comparing import GONE, ValueCheck, differences, headers_of_gone, run_differences
 from .expected import Checkpoint, Expected
-from .reports import Difference, Verified
-from .runs import Stores, expected_run, run_ids
+from .reports import Difference, LostValue, Verified
+from .runs import Links, Stores, run_ids
 
 # How often, and how long apart, an open run's history is read again for a checkpoint that it may be about to record.
 _LOOKS, _LOOK_SECONDS = 6, 0.5
@@ -27,7 +27,7 @@ async def verify(client: Client, workflow_id: str, store: str | BlobStore, run_i
         client: A Temporal client of the runs' namespace, with the data converter that their clients have.
         workflow_id: Temporal's.
         store: The workers' checkpoint store: a path, URL or `BlobStore`.
-        run_id: This run only; by default all that the server has.
+        run_id: This run only, or this link of one; by default all that the server has.
 
     Raises:
         RunNotOnServer: The server has no such run.
@@ -36,56 +36,58 @@ async def verify(client: Client, workflow_id: str, store: str | BlobStore, run_i
     """
     stores = Stores.of(store, client)
     ids = await run_ids(client, workflow_id) if run_id is None else [run_id]
-    runs = [await _settled(client, workflow_id, one, stores) for one in ids]
+    links = Links(client, workflow_id, stores)
+    runs = [await _settled(links, one, stores) async for one in links.walk(ids) if run_id in (None, one.run.run_id)]
     found: list[Difference] = []
+    check = ValueCheck(stores)
     for run in runs:
-        found += await _run(stores, run)
+        found += await _run(stores, run, check)
+        if run.link_before in links.gone:
+            found += [
+                Difference(run.run.run_id, "unknown", one.checkpoint_id, detail=GONE)
+                for one in await headers_of_gone(stores, run)
+            ]
     known = {checkpoint_id for run in runs for checkpoint_id in (*run.ids, *run.in_flight)}
     found += await _unrecorded(stores, runs, known)
     return Verified(
         workflow_id=workflow_id,
-        run_ids=tuple(ids),
+        run_ids=tuple(run.run.run_id for run in runs),
         checkpoints=sum(len(run.ids) for run in runs),
         differences=tuple(found),
         in_flight=tuple(sorted({one for run in runs for one in run.in_flight})),
+        gone=tuple(links.gone),
     )
 
 
-async def _settled(client: Client, workflow_id: str, run_id: str, stores: Stores) -> Expected:
+async def _settled(links: Links, run: Expected, stores: Stores) -> Expected:
     """Return what history says, of an open run once it says all that it is about to.
 
     An activity writes a checkpoint a moment before history has that; a local one even before it is known to run.
     """
-    run = await expected_run(client, workflow_id, run_id, stores)
     for _ in range(_LOOKS):
         if run.closed is not None or not await _unrecorded(stores, [run], {*run.ids, *run.in_flight}):
             break
         await asyncio.sleep(_LOOK_SECONDS)
-        run = await expected_run(client, workflow_id, run_id, stores)
+        run = await links.read(run.run.run_id)
     return run
 
 
-async def _run(stores: Stores, run: Expected) -> list[Difference]:
+async def _run(stores: Stores, run: Expected, check: ValueCheck) -> list[Difference]:
     found = await run_differences(stores, run.run, is_open=run.closed is None) if run.began else []
     found += [Difference(run.run.run_id, "unknown", one.header.checkpoint_id, detail=one.reason) for one in run.unknown]
-    check = ValueCheck(stores)
     for checkpoint, of_it in await _compared(stores, run):
         if checkpoint.id in run.in_flight and [one.kind for one in of_it] == ["missing"]:
             continue  # recorded, and about to be written
         found += of_it
-        for value, trouble in await check.lost(checkpoint):
-            kind = "value lost" if isinstance(trouble, MissingObject) else "value damaged"
-            found.append(
-                Difference(
-                    run.run.run_id,
-                    kind,
-                    checkpoint.id,
-                    value.place,
-                    recorded={"ref": value.reference, "size": value.size},
-                    detail=str(trouble),
-                )
-            )
+        found += [_lost(run, value, trouble) for value, trouble in await check.lost(checkpoint)]
+    found += [_lost(run, value, trouble) for value, trouble in await check.lost_of_handed(run)]
     return [*found, *await _index(stores, run, {one.checkpoint_id for one in found})]
+
+
+def _lost(run: Expected, value: LostValue, trouble: StoreError) -> Difference:
+    kind = "value lost" if isinstance(trouble, MissingObject) else "value damaged"
+    recorded = {"ref": value.reference, "size": value.size}
+    return Difference(run.run.run_id, kind, value.checkpoint_id, value.place, recorded=recorded, detail=str(trouble))
 
 
 async def _compared(stores: Stores, run: Expected) -> list[tuple[Checkpoint, list[Difference]]]:

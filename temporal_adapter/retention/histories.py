@@ -19,12 +19,14 @@ from temporalio.client import Client
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_adapter.histories import local_activity
 from temporal_adapter.store.chunks import LARGEST
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STANDARD = ("json/", "binary/null", "binary/plain", "binary/protobuf")
 _NOT_OURS = ("search_attributes", "memo", "header")
 _OF_THE_SDK = ("data", "patch-data")  # in markers; no payload codec has encoded them
+_CARRIED = 2  # place among the arguments of a link of what the one before handed over
 _UNKNOWN_SIZE = LARGEST + 1  # so that it is looked up whether the value is in parts
 
 
@@ -38,13 +40,15 @@ class Mentions:
 
     Attributes:
         refs: Values, each with its bytes as far as known.
-        stowed: Of these, the ones that hold the entries of a sub-workflow.
+        stowed: Of these, the ones that refer to others: entries of a sub-workflow, pages of a run's lists.
+        parts: Of these, the ones that do so together, as strings: what a link hands over to the next.
         bases: Checkpoints that activities built on or wrote, the one mentioned last at the end.
         pending: Checkpoints that activities and updates name which are not over.
     """
 
     refs: dict[str, int] = field(default_factory=dict[str, int])
     stowed: set[str] = field(default_factory=set[str])
+    parts: list[list[str]] = field(default_factory=list[list[str]])
     bases: dict[str, None] = field(default_factory=dict[str, None])
     pending: set[str] = field(default_factory=set[str])
 
@@ -116,13 +120,21 @@ class _Reading:
     def __init__(self) -> None:
         self._mentions = Mentions()
         self._open: dict[tuple[str, int], set[str]] = {}  # activities and updates under way, by their first event
+        self._fetched: list[str] = []  # what was carried over, in parts that were read from the store
 
     def take(self, event: HistoryEvent, texts: list[bytes]) -> None:
-        named: set[str] = set()
-        for text in texts:
-            self._walk(text, named)
         kind = event.WhichOneof("attributes") or ""
         attributes = getattr(event, kind, None)
+        named: set[str] = set()
+        for place, text in enumerate(texts):
+            is_carried = kind in _HANDS_OVER and place == _CARRIED
+            # The checkpoints that a run tells of over its links are many; what it builds on is among the bases.
+            self._walk(text, set() if is_carried else named)
+            if is_carried:
+                self._take_parts(text)
+        local = local_activity(event)
+        if local is not None and local.activity_type.endswith(_FETCH):
+            self._fetched += [item for text in texts for item in _items(text)]
         if kind == "workflow_execution_started_event_attributes":
             self._open["start", event.event_id] = named
         elif kind == "activity_task_scheduled_event_attributes":
@@ -136,14 +148,21 @@ class _Reading:
 
     def result(self) -> Mentions:
         self._mentions.pending = set().union(*self._open.values())
+        if self._fetched:
+            self._walk("".join(self._fetched).encode(), set())
         return self._mentions
+
+    def _take_parts(self, text: bytes) -> None:
+        for fields in _dicts(text):
+            parts = fields.get("parts")
+            if isinstance(parts, list):
+                pairs = filter(None, map(_pair, cast("list[Any]", parts)))
+                self._mentions.parts.append([ref for ref, _ in pairs])
 
     def _walk(self, text: bytes, named: set[str]) -> None:
         self._mentions.refs.update(refs_in_text(text))
+        self._mentions.stowed.update(stowed_in_text(text))
         for fields in _dicts(text):
-            stowed = fields.get("stowed")
-            items = cast("list[Any]", stowed) if isinstance(stowed, list) else [stowed]
-            self._mentions.stowed.update(ref for ref, _ in filter(None, map(_pair, items)))
             checkpoint_id = fields.get("checkpoint_id")
             if isinstance(checkpoint_id, str):
                 named.add(checkpoint_id)
@@ -152,9 +171,30 @@ class _Reading:
                     self._mentions.bases[checkpoint_id] = None
 
 
+_HANDS_OVER = [
+    "workflow_execution_started_event_attributes",
+    "workflow_execution_continued_as_new_event_attributes",
+]
+_FETCH = ":fetch"  # the service activity, at the end of its type
 _ENDS_OF_ACTIVITIES = [
     f"activity_task_{end}_event_attributes" for end in ("completed", "failed", "timed_out", "canceled")
 ]
+
+
+def _items(text: bytes) -> list[str]:
+    """Return what an activity `fetch` read, if it is text."""
+    items = [fields.get("item") for fields in _dicts(text)]
+    return [item for item in items if isinstance(item, str)]
+
+
+def stowed_in_text(text: bytes) -> set[str]:
+    """Return the values that JSON text refers to and that hold JSON which refers to others."""
+    found: set[str] = set()
+    for fields in _dicts(text):
+        stowed = fields.get("stowed")
+        items = [*cast("list[Any]", stowed)] if isinstance(stowed, list) else [stowed]
+        found.update(ref for ref, _ in filter(None, map(_pair, [*items, fields.get("page")])))
+    return found
 
 
 def refs_in_text(text: bytes) -> dict[str, int]:

@@ -15,6 +15,7 @@ from temporal_adapter.store import CheckpointStore, CorruptObject, MissingObject
 from temporal_adapter.store.bounded import bounded_map
 
 from .histories import HistoryUnreadable, Mentions, mentions_of
+from .links import Links
 from .policy import LIVE_CHECKPOINTS, Found, RunState, heads_of, live_ends
 from .runs import Known, Run
 from .survey import Survey, Written
@@ -51,7 +52,7 @@ async def read_histories(client: Client, runs: Iterable[Run], strangers: Collect
 
 
 class States:
-    """Tells what became of each run.
+    """Tells what became of each run; of one that went on as new Temporal runs, every link is as the last one is.
 
     Args:
         survey: What the store has.
@@ -60,8 +61,10 @@ class States:
 
     def __init__(self, survey: Survey, known: Known) -> None:
         self._known = known
+        self._links = Links((entry for _, entry in survey.runs), known)
         self._entries = {(entry.workflow_id, entry.run_id): entry for _, entry in survey.runs}
-        self._last = {entry.workflow_id: entry.run_id for _, entry in survey.runs}  # the youngest
+        youngest = {entry.workflow_id: (entry.workflow_id, entry.run_id) for _, entry in survey.runs}
+        self._last = {workflow_id: self._links.last(run) for workflow_id, run in youngest.items()}
         self._open_ids = {workflow_id for workflow_id, _ in known.open}
         self._unfinished: set[Run] = set()
 
@@ -80,7 +83,7 @@ class States:
             else:
                 unfinished = manifest is not None and bool(manifest.messages or manifest.requests)
             if unfinished:
-                self._unfinished.update((head.workflow_id, run_id) for run_id in head.run_ids)
+                self._unfinished.update(self._links.last((head.workflow_id, run_id)) for run_id in head.run_ids)
 
         await bounded_map(look, [one for one in heads_of(found) if one.state in ("gone", "lost")])
 
@@ -88,16 +91,23 @@ class States:
         """Return the state of a run."""
         if not run_id:
             return "open" if workflow_id in self._open_ids else "in-process"
-        run = workflow_id, run_id
+        run = self._links.last((workflow_id, run_id))
         entry, state = self._entries.get(run), self._known.states.get(run)
+        ended = None if entry is None or entry.ended is None else entry.ended.state
+        went_on = run in self._known.left or (state is None and ended == "continued")
+        if went_on and workflow_id in self._open_ids:
+            return "open"  # for all that is known: the store was not told of the link that follows
         if state is not None:
             return "closed" if state == "completed" and entry is not None and entry.session else state
-        ended = None if entry is None or entry.ended is None else entry.ended.state
-        if ended is not None and ended != "reset":
+        if ended is not None and ended != "reset" and ended != "continued":
             return ended
-        superseded = workflow_id in self._known.workflow_ids or self._last.get(workflow_id, run_id) != run_id
+        superseded = workflow_id in self._known.workflow_ids or self._last.get(workflow_id, run) != run
         unfinished = run in self._unfinished or (entry is not None and entry.session)
         return "lost" if unfinished and not superseded else "gone"
+
+    def last_link(self, run: Run) -> Run:
+        """Return the link that a run is now, or was at its end."""
+        return self._links.last(run)
 
     def of_writers(self, written: Collection[Written]) -> RunState:
         """Return the state for a checkpoint that these wrote: of several runs, that of the one most alive."""

@@ -179,7 +179,7 @@ class _Prune:
         found, states = await self._found(survey, known)
         entries = [entry for _, entry in survey.runs]
         staying = kept(found, self._policy, Needed(found, known, histories, entries).checkpoints())
-        referred = await self._referred(survey, found, staying, histories)
+        referred = await self._referred(survey, found, staying, states, histories)
         going = [one for one in found if one.id not in staying]
         leftovers = Leftovers(self._namespace, survey, found, staying, known)
         plan = _Plan(
@@ -204,10 +204,15 @@ class _Prune:
         survey: Survey,
         found: Iterable[Found],
         staying: Collection[str],
+        states: States,
         histories: Mapping[Run, Mentions],
     ) -> set[str]:
-        """Return what is referred to. Of runs that are over, histories count while there are checkpoints of them."""
+        """Return what is referred to. Of runs that are over, histories count while there are checkpoints of them.
+
+        The last link of a run refers to all that the links before it left of the run's events.
+        """
         of_kept = {(one.workflow_id, run_id) for one in found if one.id in staying for run_id in one.run_ids if run_id}
+        of_kept |= {states.last_link(run) for run in of_kept}
         over = await self._histories(sorted(of_kept - set(histories)))
         objects = [one for id_, written in survey.checkpoints.items() if id_ in staying for one in written]
         return await referred_to(self._blobs, self._namespace, objects, [*histories.values(), *over.values()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -10,7 +11,7 @@ from temporal_adapter.store.blobs import Entry
 from temporal_adapter.store.bounded import bounded_map
 from temporal_adapter.store.references import References
 
-from .histories import Mentions, refs_in_text
+from .histories import Mentions, refs_in_text, stowed_in_text
 from .survey import Surveyor, Written
 
 _FORMS_AT_ONCE = 64
@@ -33,6 +34,10 @@ async def referred_to(
     for mentions in histories:
         await references.add_values(mentions.refs)
         stowed |= mentions.stowed
+        for parts in mentions.parts:
+            text = await _joined(values, parts)
+            await references.add_values(refs_in_text(text))
+            stowed |= stowed_in_text(text)
 
     async def inside(ref: str) -> dict[str, int]:
         try:
@@ -43,6 +48,17 @@ async def referred_to(
     for refs in await bounded_map(inside, sorted(stowed)):
         await references.add_values(refs)
     return references.objects
+
+
+async def _joined(values: ValueStore, parts: Sequence[str]) -> bytes:
+    """Return the text that strings in the store make; without those that are gone, whose run cannot go on anyway."""
+    texts: list[str] = []
+    for ref in parts:
+        try:
+            texts.append(str(json.loads(await values.get_text(ref))))
+        except (CorruptObject, MissingObject):
+            continue
+    return "".join(texts).encode()
 
 
 def unreferenced(entries: Iterable[Entry], referred: set[str], now: datetime) -> list[Entry]:

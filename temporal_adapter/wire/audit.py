@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from .schema import to_bytes
+from .schema import prepare, to_bytes
 from .seen import Responded
 
 RESPONSES_KEY = "responses"
@@ -19,6 +19,7 @@ _TOLD = ("request_id", "executor_id", "outcome", "source", "responder", "comment
 def cancelled_in(metadata: Mapping[str, Any]) -> list[str]:
     """Return the requests whose cancellation a checkpoint with this metadata follows."""
     try:
+        prepare(list[Responded])
         records = msgspec.convert(metadata.get(RESPONSES_KEY, []), list[Responded])
     except msgspec.ValidationError:  # somebody's own, of a checkpoint that was made in-process
         return []

@@ -1,7 +1,7 @@
 """Names of Temporal activity types: a stable grammar that a person recognises in the Temporal UI.
 
     activity-type  = workflow "/" executor-path      an executor's deliveries
-                   | workflow ":" service            seed, respond, commit, turn, kwargs, notify
+                   | workflow ":" service            seed, respond, commit, ... (`Service`)
     executor-path  = executor *( "/" executor )      from the outermost workflow inwards
     workflow, executor = the MAF name or id, with "%", "/" and ":" percent-encoded
 
@@ -15,7 +15,21 @@ from typing import Literal
 from urllib.parse import unquote
 
 GRAPH_CHANGED = "GraphChanged"
-"""Error type of an activity whose worker has another graph than the run was started with."""
+"""Error type of an activity whose worker has another graph than the run's. It is tried again until one has the same."""
+
+GRAPH_REFUSED = "GraphRefused"
+"""The same on a worker that is told `on_graph_change="fail"`: the run fails."""
+
+GRAPH_MIGRATES = "GraphMigrates"
+"""The same on a worker that can migrate the run's checkpoint to its own graph."""
+
+GRAPH_ERRORS = (GRAPH_CHANGED, GRAPH_REFUSED, GRAPH_MIGRATES)
+
+RUN_CONTINUES = "RunContinues"
+"""Error type of an update that could not be answered before the run went on as a new Temporal run: send it again."""
+
+NEWER_SCHEMA = "NewerSchema"
+"""Error type of an activity that was given what only a newer release reads. It is tried again until one takes it."""
 
 STORE_UNAVAILABLE = "CheckpointStoreUnavailable"
 """Error type of an activity that needs the blob store and cannot read or write it."""
@@ -41,11 +55,17 @@ CHECKPOINT_NOT_FOUND = "CheckpointNotFound"
 RESTORE_REFUSED = "RestoreRefused"
 """Error type of a run that cannot begin at its checkpoint: another graph, or what a fork is given does not fit."""
 
+MIGRATED_FROM = "migrated_from"
+"""Key in a checkpoint's metadata that says which checkpoint of another graph it was made of, and how."""
+
 CANCEL_REFUSED = "CancelRefused"
 """Error type of a `cancel_requests` update that names a request which does not wait for a response."""
 
 REQUEST_EXPIRED = "RequestExpired"
 """Error type of a run that failed because a request waited too long."""
+
+NOT_TAKEN_UP = "RunNotTakenUp"
+"""Begins the error of a query to a run that goes on as a new Temporal run, and has not read all that it carries yet."""
 
 PENDING_REQUESTS_ATTRIBUTE = "AgentFrameworkPendingRequests"
 """Search attribute (Int) of how many requests of a run wait for a response, where the workers are told to keep it."""
@@ -64,7 +84,7 @@ STREAM_POLL = "__temporal_workflow_stream_poll"
 STREAM_OFFSET = "__temporal_workflow_stream_offset"
 """Names of the signal and queries of `temporalio.contrib.workflow_streams`: its protocol, without public constants."""
 
-Service = Literal["seed", "respond", "commit", "turn", "kwargs", "notify"]
+Service = Literal["seed", "respond", "commit", "turn", "kwargs", "notify", "keep", "fetch", "carry_on"]
 
 _ESCAPES = str.maketrans({"%": "%25", "/": "%2F", ":": "%3A"})
 

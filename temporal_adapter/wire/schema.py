@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import json
+import threading
+from importlib import metadata
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -13,9 +17,24 @@ VERSION_KEY = "v"
 
 ShapeT = TypeVar("ShapeT")
 
+_PREPARING = threading.Lock()
+
 
 class WireError(ValueError):
     """JSON that is not the shape it should be, or is of a schema version this release cannot read."""
+
+
+class NewerSchema(WireError):
+    """JSON of a newer schema version than this release reads: a newer release reads it, so it is worth waiting for."""
+
+
+@functools.cache
+def release() -> str:
+    """Return the version of agent-framework-temporal that this process runs."""
+    try:
+        return metadata.version("agent-framework-temporal")
+    except metadata.PackageNotFoundError:  # used from a source tree that is not installed
+        return "unknown"
 
 
 def dump(shape: msgspec.Struct) -> dict[str, Any]:
@@ -29,19 +48,34 @@ def load(shape: type[ShapeT], data: Any) -> ShapeT:
     Fields this release does not know are ignored, so that a release may add optional ones.
 
     Raises:
-        WireError: The data is of a newer schema version, or does not have the shape.
+        NewerSchema: The data is of a newer schema version; says which releases read it.
+        WireError: The data does not have the shape.
     """
     if isinstance(data, dict):
-        version = cast("dict[str, Any]", data).get(VERSION_KEY, SCHEMA_VERSION)
-        if not isinstance(version, int) or version > SCHEMA_VERSION:
-            raise WireError(
-                f"{shape.__name__} has schema version {version!r}, and this release of agent-framework-temporal "
-                f"reads up to {SCHEMA_VERSION}. Upgrade this process to the release that wrote it."
-            )
+        _check_version(shape.__name__, cast("dict[str, Any]", data).get(VERSION_KEY, SCHEMA_VERSION))
+    prepare(shape)
     try:
         return msgspec.convert(data, shape)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second of a lone surrogate in a name
         raise WireError(f"{shape.__name__} cannot be read: {error}") from error
+
+
+@functools.cache
+def prepare(shape: type[Any]) -> None:
+    """Have msgspec look at a shape's annotations: two threads that do that at once would crash the process."""
+    with _PREPARING, contextlib.suppress(msgspec.ValidationError):
+        msgspec.convert({}, shape)
+
+
+def _check_version(name: str, version: Any) -> None:
+    if not isinstance(version, int):
+        raise WireError(f"{name} cannot be read: its schema version is {version!r}, and no number.")
+    if version > SCHEMA_VERSION:
+        raise NewerSchema(
+            f"{name} was written by a newer release of agent-framework-temporal (schema version {version}). This is "
+            f"release {release()}, which reads schema versions up to {SCHEMA_VERSION}. Upgrade this process to the "
+            "release that wrote it, or a newer one."
+        )
 
 
 def replace(shape: ShapeT, **fields: Any) -> ShapeT:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .shapes import Event, GraphEdge, Restore, Value
+from .shapes import ArchivedPage, Event, Failure, GraphEdge, Restore, Value
 
 
 class PendingRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -78,8 +78,9 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Answer of a session's update `run`: where in the events the turn is."""
 
     first: int  # offset of its first event
-    next: int  # offset after its last event
+    next: int  # offset after its last event, or its last so far
     state: str  # MAF's WorkflowRunState
+    continues: bool = False  # the turn is not over: the session goes on as a new Temporal run. Ask on by `follow`
 
 
 class TurnProgress(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -88,6 +89,8 @@ class TurnProgress(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     first: int  # offset of its first event
     live: int  # offset in the live batches where it began
     next: int | None = None  # offset after its last event; None: it is not over
+    state: str | None = None  # MAF's WorkflowRunState then
+    failure: Failure | None = None  # what it failed with
 
 
 class FailedExecutor(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -119,6 +122,7 @@ class EventLog(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     events: list[Event]
     ended: bool  # no event follows the last of this page
     skip: int = 0  # the first event stands for many, and so many of these come before the offset
+    archived: ArchivedPage | None = None  # or: the offset is in this page of the blob store
 
 
 class RunResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -29,6 +29,14 @@ class Value(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     many: int | None = None  # of a streaming run: this many objects in one list; an event of it stands for as many
 
 
+class ArchivedPage(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """A page of a list that the blob store has: the list's items in JSON, from an offset on."""
+
+    first: int  # offset of the first item
+    next: int  # offset after the last item
+    page: Value  # a list; of events, one may stand for many
+
+
 # --- messages, requests, events -----------------------------------------------------------------------------
 
 
@@ -150,6 +158,13 @@ class GraphEdge(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     condition: str | None = None  # MAF's name of it; a conditional edge has one
 
 
+class EdgeGroup(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """What MAF's signature of a graph has of an edge group beside its edges."""
+
+    size: int  # how many of the graph's edges are its own
+    selection: str | None = None  # MAF's name of its selection function
+
+
 class Graph(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """What the run must know of the MAF workflow, recorded when it starts."""
 
@@ -163,6 +178,8 @@ class Graph(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     children: dict[str, Graph] = {}  # sub-workflows, by the executor that wraps them
     catching: list[str] = []  # of these executors, those that may handle the error of their sub-workflow
     edges: list[GraphEdge] = []  # to draw it; absent in runs of earlier releases
+    groups: list[EdgeGroup] = []  # of these edges, in order; absent likewise
+    classes: dict[str, list[str]] = {}  # executors by "module.Class", as MAF's signature has it; absent likewise
 
 
 # --- checkpoints --------------------------------------------------------------------------------------------
@@ -230,9 +247,16 @@ class Restore(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 class Ended(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     """How a run ended, where its last checkpoint does not tell; or that a session was reset, which ends a lineage."""
 
-    state: Literal["failed", "cancelled", "closed", "reset"]
+    state: Literal["failed", "cancelled", "closed", "reset", "continued"]
     checkpoint_id: str | None  # head of its lineage
     at: str
+
+
+class Continued(_Shape, frozen=True, omit_defaults=True, kw_only=True):
+    """The Temporal run that a run goes on from."""
+
+    run_id: str
+    checkpoint_id: str | None = None  # head of the lineage then
 
 
 class RunEntry(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -247,6 +271,7 @@ class RunEntry(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     stream: bool = False
     session: bool = False
     restored: Restore | None = None  # how it came from a checkpoint; without what a fork was given
+    continued: Continued | None = None  # it goes on from another run of its workflow id (continue-as-new)
     ended: Ended | None = None  # absent: open, completed, terminated or timed out
 
 
@@ -293,6 +318,7 @@ class SeedInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     options: StartOptions
     header: CheckpointHeader | None = None  # of the checkpoint to write: entry or fork
     further: bool = False  # of a session: its executors have been at work before
+    graph: str | None = None  # signature, of a session that has one; absent in inputs of earlier releases
     snapshot: Snapshot | None = None  # of a session at rest, for the entry checkpoint of a further input
     at: str | None = None  # no later than now by Temporal's clock; a local activity knows its worker's only
 
@@ -334,6 +360,8 @@ class SeedResult(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     children: dict[str, Changes] = {}  # of sub-workflows, by path
     waits_for_operator: bool = False  # when an executor fails, instead of failing the run
     counts_requests: bool = False  # the run keeps the search attribute of pending requests up to date
+    continues: int | None = None  # events of history at which the run goes on as a new one; absent: it never does
+    moves: bool = False  # it goes on as a new one, too, when there is another version of its worker deployment
     commit: CommitOutcome | None = None  # of the checkpoint, where one was to be written
     run: RunEntry | None = None  # where the store did not take it: to write with the checkpoint
     at: str  # when it was done; recorded here, since a workflow has no clock that a replay shows the same
@@ -471,6 +499,7 @@ class Stow(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
 class CommitInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     graph: str
+    described: Graph | None = None  # of this signature; absent: the workers should have it
     records: list[CheckpointRecord] = []
     discard: list[str] = []  # ids that an attempt may have written, or may yet, and history never recorded
     stow: list[Stow] = []

@@ -1,7 +1,8 @@
 """A worker process that stops where a test says, so that it can be killed there.
 
 While the directory has a file `hold-executor`, `hold-reads` or `hold-writes`, the worker's executor, or its blob store,
-says so and waits for ever. Run with: address, namespace, task queue, directory.
+says so and waits for ever. Run with: address, namespace, task queue, directory; and a build id, to be that build of the
+deployment that is called as the task queue.
 """
 
 from __future__ import annotations
@@ -92,9 +93,15 @@ class HeldStore(BlobStore):
         return await super().get(name)
 
 
-async def main(address: str, namespace: str, task_queue: str, directory: str) -> None:
+async def main(address: str, namespace: str, task_queue: str, directory: str, build_id: str | None = None) -> None:
     place = Path(directory)
-    plugin = AgentFrameworkPlugin([account(place)], checkpoint_store=HeldStore(place), default_activity_options=BRISK)
+    plugin = AgentFrameworkPlugin(
+        [account(place)],
+        checkpoint_store=HeldStore(place),
+        default_activity_options=BRISK,
+        deployment_name=None if build_id is None else task_queue,
+        build_id=build_id,
+    )
     client = await Client.connect(address, namespace=namespace, plugins=[plugin])
     print("ready", flush=True)
     sticky = timedelta(seconds=1)  # how long the run waits for this worker, once it was killed

@@ -84,4 +84,9 @@ class Shell:
         """Run `temporal-adapter ... --json`; return the document."""
         ended = self.run(*arguments, "--json")
         assert ended.code == code, ended
+        return self.read(ended)
+
+    @staticmethod
+    def read(ended: commands.Ended) -> Any:
+        """Return the document that a command has answered with."""
         return json.loads(ended.out)

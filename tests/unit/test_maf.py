@@ -103,6 +103,8 @@ def test_a_fan_in_runner_is_keyed_by_its_topology() -> None:
     key = maf.create_edge_runner(group, executors).state_key
 
     assert key == 'FanInEdgeGroup:[["left","target"],["right","target"]]'
+    renamed = maf.edge_state_key(key, {"left": "zzz", "target": "aim"})
+    assert renamed == 'FanInEdgeGroup:[["right","aim"],["zzz","aim"]]'
 
 
 async def test_a_fan_in_runner_buffers_under_the_known_key_and_takes_its_buffer_back() -> None:
@@ -131,6 +133,9 @@ def test_message_types_are_standard_and_response() -> None:
 
 def test_the_keys_in_checkpoint_state_are_those_that_stored_checkpoints_have() -> None:
     assert maf.EXECUTOR_STATE_KEY == "_executor_state"
+    assert maf.WORKFLOW_RUN_KWARGS_KEY == "_workflow_run_kwargs"
+    assert maf.RESOLVED_WORKFLOW_RUN_KWARGS_KEY == "_resolved_workflow_run_kwargs"
+    assert maf.ROUTED_WORKFLOW_RUN_KWARGS_KEY == "_routed_workflow_run_kwargs"
     assert maf.EDGE_STATE_KEY == "_edge_state"
 
 

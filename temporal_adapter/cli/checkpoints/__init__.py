@@ -6,11 +6,16 @@ was typed as JSON, `starting` is of the commands that start runs, `recovering` o
 
 from __future__ import annotations
 
-from . import adopt, debug, diff, fork, graph, list, prune, rebuild, replay, resume, show, verify
+from . import adopt, debug, diff, fork, graph, list, migrate, prune, rebuild, replay, resume, show, verify
 from .group import group
 
-_ORDER = ("list", "show", "diff", "graph", "debug", "resume", "replay", "fork", "verify", "rebuild", "adopt", "prune")
-group.registered_commands.sort(key=lambda one: _ORDER.index(one.name or ""))  # as `--help` shows them
+# As `--help` shows them.
+_ORDER = (
+    *("list", "show", "diff", "graph", "debug"),
+    *("resume", "replay", "fork", "migrate"),
+    *("verify", "rebuild", "adopt", "prune"),
+)
+group.registered_commands.sort(key=lambda one: _ORDER.index(one.name or ""))
 
 __all__ = [
     "adopt",
@@ -20,6 +25,7 @@ __all__ = [
     "graph",
     "group",
     "list",
+    "migrate",
     "prune",
     "rebuild",
     "replay",

@@ -13,6 +13,7 @@ from temporal_adapter.cli import output
 from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import ExitCode, tell
 from temporal_adapter.store import CorruptObject, heads_of, youngest_head
+from temporal_adapter.wire.names import MIGRATED_FROM
 
 from .group import group
 from .opened import Opened, opened
@@ -129,8 +130,9 @@ def _told(rows: Iterable[_Row]) -> ExitCode:
 
 
 def kind_text(header: wire.CheckpointHeader) -> str:
-    """Return the kind of a checkpoint in words: `entry`, `superstep 3`, `response`, `fork`."""
-    return f"superstep {header.iteration}" if header.kind == "superstep" else header.kind
+    """Return the kind of a checkpoint in words: `entry`, `superstep 3`, `response`, `fork`, `superstep 3, migrated`."""
+    kind = f"superstep {header.iteration}" if header.kind == "superstep" else header.kind
+    return f"{kind}, migrated" if MIGRATED_FROM in header.metadata else kind
 
 
 def header_json(entry: wire.IndexEntry) -> dict[str, Any]:
@@ -144,6 +146,7 @@ def header_json(entry: wire.IndexEntry) -> dict[str, Any]:
         "kind": header.kind,
         "iteration": header.iteration,
         "timestamp": header.timestamp,
+        "migrated": MIGRATED_FROM in header.metadata,
     }
 
 

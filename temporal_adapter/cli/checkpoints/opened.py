@@ -18,6 +18,7 @@ from temporal_adapter.cli.options import StoreOptions
 from temporal_adapter.cli.running import CliError, ExitCode, tell
 from temporal_adapter.connection import configured_namespace
 from temporal_adapter.store import BlobStore, CheckpointStore, ValueStore
+from temporal_adapter.wire.names import MIGRATED_FROM
 
 _FIX = "Give the workers' store by --checkpoint-store or TEMPORAL_ADAPTER_CHECKPOINT_STORE."
 
@@ -60,8 +61,13 @@ class Opened:
         return found
 
     async def run_of(self, manifest: wire.Manifest) -> wire.RunEntry | None:
-        """Return what the store knows of the run that made a checkpoint; of one made in-process, nothing."""
+        """Return what the store knows of the run that made a checkpoint; of one made in-process, nothing.
+
+        One that was migrated is of the last run of its workflow id.
+        """
         runs = await self.checkpoints.runs(manifest.workflow_name, manifest.workflow_id)
+        if not manifest.run_id and MIGRATED_FROM in manifest.header.metadata:
+            return runs[-1] if runs else None
         return next((run for run in reversed(runs) if run.run_id == manifest.run_id), None)
 
     async def entries(self, workflow_names: Sequence[str]) -> list[wire.IndexEntry]:

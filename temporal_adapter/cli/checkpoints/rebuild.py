@@ -44,7 +44,7 @@ async def rebuild_checkpoints(
     store = opened(options, make=True)
     from temporal_adapter.recovery import rebuild
 
-    from .recovering import explained, report_json
+    from .recovering import explained, report_json, tell_gone
 
     if workflow_id is None:
         report = await _rebuild_all(client, store)
@@ -56,6 +56,7 @@ async def rebuild_checkpoints(
         output.print_json({**document, "workflow_id": workflow_id})
     else:
         _print(report)
+        tell_gone(report.gone)
     return ExitCode.OK if report.complete else ExitCode.FINDING
 
 
@@ -71,7 +72,7 @@ async def _rebuild_all(client: Client, store: Opened) -> Rebuilt:
         except NotReplayable as error:  # of another application's workflow, say
             tell(f"Not rebuilt: {error}")
         else:
-            whole = replace(whole, runs=(*whole.runs, *report.runs))
+            whole = replace(whole, runs=(*whole.runs, *report.runs), gone=(*whole.gone, *report.gone))
     return whole
 
 

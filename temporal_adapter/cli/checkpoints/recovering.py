@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
-from temporal_adapter.cli.running import CliError, ExitCode
+from temporal_adapter.cli.running import CliError, ExitCode, tell
 from temporal_adapter.recovery import NotReplayable, RunNotOnServer
 
 from .opened import Opened
@@ -25,6 +25,15 @@ def explained() -> Generator[None, None, None]:
         raise CliError(ExitCode.NOT_FOUND, str(error)) from error
     except NotReplayable as error:
         raise CliError(ExitCode.UNREACHABLE, str(error)) from error
+
+
+def tell_gone(run_ids: Sequence[str]) -> None:
+    """Say which of the Temporal runs that a run has been the server does not have any more."""
+    if run_ids:
+        tell(
+            f"The server has the history of an earlier Temporal run no more ({run_ids[-1]}): what only that told could "
+            "not be looked at."
+        )
 
 
 def report_json(store: Opened, report: Any, **more: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ async def verify_checkpoints(
     client = await connected(options)
     from temporal_adapter.recovery import verify
 
-    from .recovering import explained, report_json
+    from .recovering import explained, report_json, tell_gone
 
     with explained():
         report = await verify(client, workflow_id, store.blobs, run_id)
@@ -44,6 +44,7 @@ async def verify_checkpoints(
         output.print_json(report_json(store, report, same=report.same))
     else:
         _print(report, full)
+        tell_gone(report.gone)
     return ExitCode.OK if report.same else ExitCode.FINDING
 
 

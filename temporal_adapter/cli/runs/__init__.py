@@ -5,6 +5,6 @@ What they share: `found` finds a run. They need the server; of the store, `docto
 
 from __future__ import annotations
 
-from . import cancel, doctor, list, pending, respond, start, watch
+from . import cancel, doctor, list, move, pending, respond, start, watch
 
-__all__ = ["cancel", "doctor", "list", "pending", "respond", "start", "watch"]
+__all__ = ["cancel", "doctor", "list", "move", "pending", "respond", "start", "watch"]

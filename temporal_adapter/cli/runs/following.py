@@ -11,12 +11,13 @@ from temporal_adapter.answers import readable_request, readable_value
 from temporal_adapter.cli.running import tell
 from temporal_adapter.client import NoWorker
 
+from .archive import Archive
 from .found import Found, asked, is_served, query, refreshed
 
 _LOOK_SECONDS = (0.1, 1.0)  # between looks for new events: at first, and at most
 
 
-async def event_documents(one: Found) -> AsyncGenerator[dict[str, Any], None]:
+async def event_documents(one: Found, archive: Archive) -> AsyncGenerator[dict[str, Any], None]:
     """Yield the events of a run as JSON, the same keys in all, until it has ended.
 
     While nobody serves its task queue it waits, and says so once. Of a run that is over and whose events only a worker
@@ -44,7 +45,14 @@ async def event_documents(one: Found) -> AsyncGenerator[dict[str, Any], None]:
             return
         if page is None:
             continue
-        shown = [document for event in page.events for document in event_json(event)][page.skip :]
+        events, skip = page.events, page.skip
+        if page.archived is not None:
+            archived = await archive.events(page.archived)
+            if archived is None:
+                offset = page.archived.next
+                continue
+            events, skip = [*archived], offset - page.archived.first
+        shown = [document for event in events for document in event_json(event)][skip:]
         for document in shown:
             yield document
         offset += len(shown)

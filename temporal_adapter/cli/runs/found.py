@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from temporalio.client import (
@@ -22,9 +23,12 @@ from temporalio.service import RPCError
 from temporal_adapter.cli.resting import explained
 from temporal_adapter.cli.running import CliError, ExitCode
 from temporal_adapter.client import DurableRun, DurableWorkflow
+from temporal_adapter.client.links import started_at
 from temporal_adapter.client.task_queues import pollers
+from temporal_adapter.wire.names import NOT_TAKEN_UP
 
 _ANSWER_TIMEOUT = timedelta(seconds=10)
+_LOOK_SECONDS = 0.1  # between looks whether a run that goes on as a new Temporal run has what it carries
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,14 @@ class Found:
     Attributes:
         client: Of the server that has it.
         run: As the client sees it.
-        description: As Temporal describes it.
+        description: As Temporal describes it; of a run that went on as new Temporal runs, the last of these.
+        started_at: When the run began, in UTC.
     """
 
     client: Client
     run: DurableRun
     description: WorkflowExecutionDescription
+    started_at: datetime
 
     @property
     def is_open(self) -> bool:
@@ -63,8 +69,9 @@ async def found(client: Client, workflow_id: str) -> Found:
     async with explained():
         with probe.explained():
             description = await handle.describe()
+            began = await started_at(client, description)
     durable = DurableWorkflow(client, description.workflow_type, task_queue=description.task_queue)
-    return Found(client, durable.get_run(workflow_id), description)
+    return Found(client, durable.get_run(workflow_id), description, began)
 
 
 async def refreshed(one: Found) -> Found:
@@ -74,11 +81,18 @@ async def refreshed(one: Found) -> Found:
 
 async def query(one: Found, name: str, *args: Any) -> Any:
     """Return what a run answers to a query, whether it is open or over; within `asked`."""
-    with one.run.explained():
-        asking = one.run.handle.query(
-            name, args=args, reject_condition=QueryRejectCondition.NONE, rpc_timeout=_ANSWER_TIMEOUT
-        )
-        return await one.run.unless_stuck(asking)
+    give_up = asyncio.get_running_loop().time() + _ANSWER_TIMEOUT.total_seconds()
+    while True:
+        try:
+            with one.run.explained():
+                asking = one.run.handle.query(
+                    name, args=args, reject_condition=QueryRejectCondition.NONE, rpc_timeout=_ANSWER_TIMEOUT
+                )
+                return await one.run.unless_stuck(asking)
+        except WorkflowQueryFailedError as error:
+            if NOT_TAKEN_UP not in str(error) or asyncio.get_running_loop().time() > give_up:
+                raise
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def is_served(one: Found) -> bool:

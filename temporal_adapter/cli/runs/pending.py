@@ -114,7 +114,7 @@ async def _of_run(client: Client, options: ServerOptions, workflow_id: str, limi
         requests = []
     about = one.description
     rows = [
-        OpenRequest(about.id, about.run_id, about.workflow_type, about.task_queue, about.start_time, request)
+        OpenRequest(about.id, about.run_id, about.workflow_type, about.task_queue, one.started_at, request)
         for request in requests[:limit]
     ]
     if options.as_json:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from temporal_adapter import wire
 
+from .archive import Archive
 from .found import Found, asked, query, refreshed
 
 
@@ -43,7 +44,7 @@ class Snapshot:
     def elapsed(self) -> timedelta:
         """How long it has run, until now or until it ended."""
         about = self.one.description
-        return (about.close_time or datetime.now(timezone.utc)) - about.start_time
+        return (about.close_time or datetime.now(timezone.utc)) - self.one.started_at
 
     def json(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -54,7 +55,7 @@ class Snapshot:
             "workflow_name": about.workflow_type,
             "task_queue": about.task_queue,
             "status": self.one.status,
-            "started_at": about.start_time.isoformat(),
+            "started_at": self.one.started_at.isoformat(),
             "closed_at": None if about.close_time is None else about.close_time.isoformat(),
             "elapsed": self.elapsed.total_seconds(),
             "state": None if self.status is None else self.status.state,
@@ -68,11 +69,12 @@ class Snapshot:
         }
 
 
-async def snapshot(one: Found, before: Snapshot | None = None) -> Snapshot:
+async def snapshot(one: Found, archive: Archive, before: Snapshot | None = None) -> Snapshot:
     """Return where a run stands now.
 
     Args:
         one: The run.
+        archive: Has what earlier Temporal runs of it left in the checkpoint store.
         before: Where it stood, whose outputs need not be asked for again.
     """
     one = await refreshed(one)
@@ -82,5 +84,16 @@ async def snapshot(one: Found, before: Snapshot | None = None) -> Snapshot:
         requests = await one.run.open_requests() if status.pending_requests and one.is_open else []
         outputs = [] if before is None else list(before.outputs)
         while page := await query(one, "outputs", len(outputs)):
-            outputs += page
+            pointer = _archived(page[0])
+            outputs += page if pointer is None else (await archive.outputs(pointer))[len(outputs) - pointer.first :]
     return Snapshot(one, status, graph, requests, outputs)
+
+
+def _archived(item: Any) -> wire.ArchivedPage | None:
+    """Return the page in the store that an answer points to in place of outputs. An output may be any JSON."""
+    if not isinstance(item, dict) or list(cast("dict[str, Any]", item)) != ["archived"]:
+        return None
+    try:
+        return wire.load(wire.ArchivedPage, item["archived"])
+    except wire.WireError:
+        return None

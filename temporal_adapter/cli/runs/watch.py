@@ -11,11 +11,12 @@ import typer
 
 from temporal_adapter.cli import output
 from temporal_adapter.cli.connected import connected
-from temporal_adapter.cli.options import ServerOptions, command
+from temporal_adapter.cli.options import StoreOptions, command
 from temporal_adapter.cli.running import CliError, ExitCode
 from temporal_adapter.cli.top import top
 
 if TYPE_CHECKING:
+    from .archive import Archive
     from .found import Found
     from .snapshot import Snapshot
 
@@ -25,7 +26,7 @@ _FRAMES = 4  # a second, so that the clock goes on
 
 @command(top, "watch")
 async def watch(
-    options: ServerOptions,
+    options: StoreOptions,
     workflow_id: Annotated[str, typer.Argument(metavar="WORKFLOW_ID", help="The run.")],
     once: Annotated[bool, typer.Option("--once", help="Show where the run stands now, and do not wait.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Show long values whole.")] = False,
@@ -34,27 +35,30 @@ async def watch(
 
     At a terminal, it shows the graph with the state of each executor, supersteps, time and what the run waits for.
     Behind a pipe, a line for each event, from the first; with --json, each line is a JSON document, the last of which
-    says how the run ended. The exit code is 1 if it did not end well. Ctrl-C ends the watching, and not the run.
+    says how the run ended. The exit code is 1 if it did not end well. Ctrl-C ends the watching, and not the run. The
+    first events of a very long run are read from the checkpoint store.
     """
     client = await connected(options)
+    from .archive import Archive
     from .found import check_served, found
 
+    archive = Archive(options)
     one = await found(client, workflow_id)
     if once:
         if one.is_open:
             await check_served(one)
-        return await _once(options, one, full)
+        return await _once(options, one, archive, full)
     if options.as_json or not output.console().is_terminal:
-        await _lines(options, one, full)
+        await _lines(options, one, archive, full)
     else:
-        await _live(one, full)
+        await _live(one, archive, full)
     return await _end(options, one)
 
 
-async def _once(options: ServerOptions, one: Found, full: bool) -> ExitCode:
+async def _once(options: StoreOptions, one: Found, archive: Archive, full: bool) -> ExitCode:
     from .picture import picture
 
-    shown = await _seen(one, None)
+    shown = await _seen(one, archive, None)
     if options.as_json:
         output.print_json(shown.json())
     else:
@@ -62,12 +66,12 @@ async def _once(options: ServerOptions, one: Found, full: bool) -> ExitCode:
     return ExitCode.OK if shown.unanswered is None else ExitCode.FINDING
 
 
-async def _lines(options: ServerOptions, one: Found, full: bool) -> None:
+async def _lines(options: StoreOptions, one: Found, archive: Archive, full: bool) -> None:
     from temporal_adapter.cli.events import event_line
 
     from .following import event_documents
 
-    async for shown in event_documents(one):
+    async for shown in event_documents(one, archive):
         if options.as_json:
             _print_line(shown)
         else:
@@ -75,13 +79,13 @@ async def _lines(options: ServerOptions, one: Found, full: bool) -> None:
             sys.stdout.flush()
 
 
-async def _live(one: Found, full: bool) -> None:
+async def _live(one: Found, archive: Archive, full: bool) -> None:
     from rich.console import RenderableType
     from rich.live import Live
 
     from .picture import picture
 
-    shown = await _seen(one, None)
+    shown = await _seen(one, archive, None)
 
     def drawn() -> RenderableType:  # anew for each frame: the clock goes on between looks
         return picture(shown, full=full)
@@ -95,13 +99,13 @@ async def _live(one: Found, full: bool) -> None:
         pause = _LOOK_SECONDS[0]
         while shown.one.is_open:
             await asyncio.sleep(pause)
-            before, shown = shown, await _seen(one, shown)
+            before, shown = shown, await _seen(one, archive, shown)
             changed = before.status != shown.status or before.graph != shown.graph
             pause = _LOOK_SECONDS[0] if changed else min(2 * pause, _LOOK_SECONDS[1])
         live.refresh()
 
 
-async def _seen(one: Found, before: Snapshot | None) -> Snapshot:
+async def _seen(one: Found, archive: Archive, before: Snapshot | None) -> Snapshot:
     """Return where a run stands, as far as anybody tells."""
     from temporal_adapter.client import NoWorker
 
@@ -111,7 +115,7 @@ async def _seen(one: Found, before: Snapshot | None) -> Snapshot:
     unanswered = f"No worker serves task queue {one.description.task_queue!r}."
     if await is_served(one):
         try:
-            return await snapshot(one, before)
+            return await snapshot(one, archive, before)
         except CliError as error:
             if not isinstance(error.__cause__, NoWorker):
                 raise
@@ -122,7 +126,7 @@ async def _seen(one: Found, before: Snapshot | None) -> Snapshot:
     return Snapshot(one, before.status, before.graph, before.requests, before.outputs, unanswered=unanswered)
 
 
-async def _end(options: ServerOptions, one: Found) -> ExitCode:
+async def _end(options: StoreOptions, one: Found) -> ExitCode:
     """Say how a run ended."""
     from temporal_adapter.cli.resting import how_it_ended
 

@@ -182,7 +182,7 @@ async def test_a_run_of_another_graphs_checkpoint_names_what_differs(client: Cli
 
     assert failure.type == "RestoreRefused"
     assert "of workflow 'chain'" in failure.message
-    assert "Executors only there:" in failure.message
+    assert "executors removed: " in failure.message
 
 
 async def test_a_replay_until_a_stranger_is_refused(client: Client, task_queue: str) -> None:

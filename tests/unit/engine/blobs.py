@@ -57,6 +57,13 @@ class Blobs:
         self._values[ref] = obj
         return wire.Value(ref=ref, size=len(encoded))
 
+    def keep(self, items: list[Any]) -> wire.Value:
+        """Keep a page of a list, whatever its size."""
+        encoded = json.dumps(items)
+        ref = hashlib.sha256(encoded.encode()).hexdigest()
+        self._values[ref] = json.loads(encoded)
+        return wire.Value(ref=ref, size=len(encoded))
+
     def read(self, value: wire.Value) -> Any:
         return value.inline if value.ref is None else self._values[value.ref]
 

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from temporal_adapter import wire
-from temporal_adapter.engine import CancelRequested, Phase
+from temporal_adapter.engine import CancelRequested, Engine, Phase
 from temporal_adapter.host.deliver import _own_record  # pyright: ignore[reportPrivateUsage]
 
 from .host import Host
@@ -143,7 +143,7 @@ class _Cancels(Owner):
         """Return which requests each checkpoint that follows a cancellation names, in order."""
         named = [
             [one["request_id"] for one in header.metadata.get("responses", []) if one["outcome"] == "cancelled"]
-            for header in self.engine.lineage.headers
+            for header in self.headers
         ]
         return [ids for ids in named if ids]
 
@@ -162,11 +162,15 @@ class CancellingOwner(_Cancels):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.host = ReleasingHost(self.script, self.blobs)
+        self.host = ReleasingHost(self.script, self.blobs, self.clock)
         self.model = CancellingModel(self.script, self.first)
         self._scratch = SessionOwner(self.script, self.dice)  # for its reading of records
         self._scratch.blobs = self.blobs
-        self.engine.observe(self._recorded)
+
+    def new_engine(self) -> Engine:
+        engine = super().new_engine()
+        engine.observe(self._recorded)
+        return engine
 
     def _recorded(self, record: wire.CheckpointRecord) -> None:
         match record.header.kind:
@@ -188,7 +192,7 @@ class CancellingSession(_Cancels, SessionOwner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.host = ReleasingSessionHost(self.script, self.blobs)
+        self.host = ReleasingSessionHost(self.script, self.blobs, self.clock)
         self.model = CancellingModel(self.script, None)
 
     def _reset(self) -> None:
@@ -224,16 +228,22 @@ def _respond(model: _Run, record: wire.CheckpointRecord, read: Any) -> None:
     )
 
 
-def run(script: Script, seed: int, *, store_failures: int = 0, junk: int = 0) -> CancellingOwner:
+def run(
+    script: Script, seed: int, *, store_failures: int = 0, junk: int = 0, leaving: float = 0.0, deadlines: int = 0
+) -> CancellingOwner:
     """Run to the end, or to a pause that nobody answers."""
-    owner = CancellingOwner(script, Random(seed), Manner(store_failures=store_failures, junk=junk))
+    manner = Manner(store_failures=store_failures, junk=junk, leaving=leaving, deadlines=deadlines)
+    owner = CancellingOwner(script, Random(seed), manner)
     owner.run()
     return owner
 
 
-def session(script: Script, seed: int, *, store_failures: int = 0, junk: int = 0) -> CancellingSession:
+def session(
+    script: Script, seed: int, *, store_failures: int = 0, junk: int = 0, leaving: float = 0.0, deadlines: int = 0
+) -> CancellingSession:
     """Run a session to its end."""
-    owner = CancellingSession(script, Random(seed), Manner(store_failures=store_failures, junk=junk))
+    manner = Manner(store_failures=store_failures, junk=junk, leaving=leaving, deadlines=deadlines)
+    owner = CancellingSession(script, Random(seed), manner)
     owner.run()
     return owner
 

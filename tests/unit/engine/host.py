@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+from random import Random
 from typing import Any
 
 from temporal_adapter import wire
@@ -14,12 +16,34 @@ ILL_TYPED = "ill-typed"
 """A response that no request takes."""
 
 
-class Host:
-    """The activities of a scripted graph over a blob store."""
+class Clock:
+    """The time by which requests are asked, where they have deadlines."""
 
-    def __init__(self, script: Script, blobs: Blobs) -> None:
+    def __init__(self) -> None:
+        self._now = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+    def tick(self) -> str:
+        """Let a second pass; return the time."""
+        self._now += timedelta(seconds=1)
+        return self.now
+
+    def reach(self, at: str) -> None:
+        """Let the time pass until an instant, if it has not."""
+        self._now = max(self._now, datetime.fromisoformat(at))
+
+    @property
+    def now(self) -> str:
+        """The time (ISO 8601, UTC)."""
+        return self._now.isoformat(timespec="microseconds")
+
+
+class Host:
+    """The activities of a scripted graph over a blob store; requests have deadlines where there is a clock."""
+
+    def __init__(self, script: Script, blobs: Blobs, clock: Clock | None = None) -> None:
         self.script = script
         self.blobs = blobs
+        self.clock = clock
 
     def seed(self, data: wire.SeedInput) -> wire.SeedResult:
         message = wire.Message(source_id=f"internal:{START}", data=self.blobs.value(data.message), target_id=START)
@@ -102,6 +126,8 @@ class Host:
             data=self.blobs.value(data),
             request_type="dict",
             response_type="dict",
+            asked_at=None if self.clock is None else self.clock.tick(),
+            deadline=None if self.clock is None else _deadline(request_id, self.script.seed),
         )
         return wire.ResultEvent(type="request_info", origin="EXECUTOR", request=request)
 
@@ -137,6 +163,20 @@ class Host:
         )
         routed = wire.RoutedMessage(message=message, routes=[_internal(executor)])
         return wire.Judgement(request_id=request.request_id, message=routed)
+
+
+def _deadline(request_id: str, seed: int) -> wire.Deadline | None:
+    """Return what is done while a request waits; the same for all requests of an id."""
+    dice = Random(f"{seed} {request_id}")
+    if dice.random() < 0.2:
+        return None
+    return wire.Deadline(
+        remind_every=dice.choice((None, 2.0, 3.0)),
+        remind_at_once=dice.random() < 0.3,
+        expire_after=dice.choice((None, 4.0, 7.5)),
+        on_expiry=dice.choice(("fail", "cancel", "cancel", "default", "default")),
+        default=ILL_TYPED if dice.random() < 0.2 else {"hops": 0, "to": request_id},
+    )
 
 
 def _internal(executor: str) -> wire.Route:

@@ -41,6 +41,7 @@ from temporal_adapter.engine import (
     ResponsesJudged,
     ResponsesReceived,
     Seeded,
+    WentOn,
 )
 from temporal_adapter.payload import Reader
 from temporal_adapter.store import ValueStore
@@ -48,12 +49,19 @@ from temporal_adapter.testing import Observed, Script
 from temporal_adapter.values import client_codec, to_plain_json
 from temporal_adapter.wire.names import executor_activity_type, service_activity_type
 
+from .blobs import Blobs
+from .leaving import all_of, archive, carried_over, forgotten, take_up
 from .owner import stamp
 
 
-async def run_by_engine(factory: Callable[[], Workflow], script: Script, dice: Random | None = None) -> Observed:
-    """Run a graph with the engine; requests are answered when the run pauses, as in-process."""
-    run = _Run(factory, dice or Random(0))
+async def run_by_engine(
+    factory: Callable[[], Workflow], script: Script, dice: Random | None = None, leaving: float = 0.0
+) -> Observed:
+    """Run a graph with the engine; requests are answered when the run pauses, as in-process.
+
+    `leaving` is how probably the run goes on as another Temporal run, where it may.
+    """
+    run = _Run(factory, dice or Random(0), leaving)
     await run.start(script)
     while run.engine.phase is Phase.PAUSED:
         requests = [await run.reader.request(request) for request in run.engine.pending_requests()]
@@ -62,7 +70,7 @@ async def run_by_engine(factory: Callable[[], Workflow], script: Script, dice: R
         if not given:
             break
         await run.respond(given)
-    run.seen.events = [await run.reader.event(event) for event in run.engine.journal.events]
+    run.seen.events = [await run.reader.event(event) for event in all_of(run.engine, "events", run.pages)]
     storage = BlobCheckpointStorage(run.store, workflow=run.workflow)
     run.seen.checkpoints = await storage.list_checkpoints(workflow_name=run.name)
     return run.seen
@@ -75,9 +83,11 @@ _WITHOUT_SERVER: Any = SimpleNamespace(data_converter=DataConverter.default)
 class _Run:
     """One run: facts in, decisions carried out."""
 
-    def __init__(self, factory: Callable[[], Workflow], dice: Random) -> None:
-        numbers = itertools.count(1)
-        self.engine = Engine(lambda: stamp(next(numbers)))
+    def __init__(self, factory: Callable[[], Workflow], dice: Random, leaving: float) -> None:
+        self._numbers = itertools.count(1)
+        self._leaving, self._just_came = leaving, False
+        self.engine = self._new_engine()
+        self.pages = Blobs()  # of lists; values and checkpoints are in the store
         self.store = BlobStore("memory://")
         self.workflow = factory()
         self.name = self.workflow.name
@@ -87,6 +97,23 @@ class _Run:
         self._activities = _by_type(AgentFrameworkPlugin([factory], checkpoint_store=self.store))
         self._environment = ActivityEnvironment(client=_WITHOUT_SERVER)
         self._running: dict[str, Callable[[], Awaitable[Fact]]] = {}
+
+    def _new_engine(self) -> Engine:
+        return Engine(lambda: stamp(next(self._numbers)), leaves=self._leaves)
+
+    def _leaves(self, troubled: bool) -> bool:
+        return self._leaving > 0 and not self._just_came and self._dice.random() < self._leaving
+
+    async def _leave(self) -> None:
+        """Go on in a new engine, that knows nothing but what came over as text."""
+        for name in self.engine.logs:
+            if self._dice.random() < 0.4:
+                archive(self.engine, name, self.pages, self._dice)
+        text = carried_over(self.engine)
+        old, self.engine, self._just_came = self.engine, self._new_engine(), True
+        take_up(self.engine, text)
+        assert forgotten(old, self.engine) == []
+        await self._take(WentOn(wire.CarryOnResult(continues=1, at="2026-01-01T00:00:00+00:00")))
 
     async def start(self, script: Script) -> None:
         message = _as_json(ordered_json(client_codec().encode(script.message, "message")))
@@ -100,12 +127,16 @@ class _Run:
 
     async def _take(self, fact: Fact) -> None:
         """Give the engine a fact, and all that follows from it."""
+        self._just_came = isinstance(fact, WentOn)
         self._carry_out(self.engine.receive(fact))
         while self._running:
             name = self._dice.choice(sorted(self._running))
+            self._just_came = False
             self._carry_out(self.engine.receive(await self._running.pop(name)()))
             if self.engine.phase in (Phase.ENDING, Phase.ENDED):
                 self._running = {key: one for key, one in self._running.items() if not key.startswith("delivery")}
+        if self.engine.may_leave and (self.engine.held or self._leaves(False)):
+            await self._leave()
 
     def _carry_out(self, decisions: list[Decision]) -> None:
         for decision in decisions:

@@ -150,7 +150,7 @@ def follow(script: Script, first: Any, responses_at: Mapping[int, Sequence[tuple
     course = run.course
     run.take("entry")
     while True:
-        if len(course.moments) in responses_at:
+        while len(course.moments) in responses_at:  # several, where the next superstep is held
             run.answer(responses_at[len(course.moments)])
         if not run.messages:
             course.end = "PAUSED" if run.requests else "IDLE"

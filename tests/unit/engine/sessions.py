@@ -17,6 +17,7 @@ from temporal_adapter.engine import (
     Commit,
     Committed,
     Decision,
+    Engine,
     Fact,
     Fate,
     Finish,
@@ -26,6 +27,7 @@ from temporal_adapter.engine import (
     SessionRefused,
     TurnEnded,
 )
+from temporal_adapter.wire.names import REQUEST_EXPIRED
 
 from .blobs import Blobs
 from .host import Host, _internal  # pyright: ignore[reportPrivateUsage]
@@ -97,14 +99,18 @@ class SessionOwner(Owner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.host = SessionHost(self.script, self.blobs)
+        self.host = SessionHost(self.script, self.blobs, self.clock)
         self.model = _Run(self.script, None)
         self.models: dict[str, _Run] = {}
         self._given: Any = None
         self._restoring: str | None = None
         self.ended_turns = 0
         self.begun_turns = 0
-        self.engine.observe(self._recorded)
+
+    def new_engine(self) -> Engine:
+        engine = super().new_engine()
+        engine.observe(self._recorded)
+        return engine
 
     # --- operations ---
 
@@ -122,24 +128,26 @@ class SessionOwner(Owner):
     def step(self) -> bool:
         moves = sorted(self.running)
         closed = self.engine.phase in (Phase.ENDING, Phase.ENDED)
-        if not closed and self.turns:
+        if not closed and self.turns and self.engine.entered:  # as the doors of a session wait for it to go on
             moves += ["input", "input", "reset", "restore"]
         if not closed and self.engine.phase in (Phase.RUNNING, Phase.PAUSED, Phase.SEEDING):
             if self.manner.answers and self.engine.pending_requests():
                 moves += ["answer"] if self.turns else []
             if self._junk:
                 moves.append("junk")
+        moves += self.moves_of_the_world()
         if not moves:
             return False
-        move = self.dice.choice(moves)
-        if move in self.running:
-            self.feed(self.running.pop(move)())
-        elif move in ("answer", "junk"):
-            self.respond(*(self._answers() if move == "answer" else self._nonsense()))
-        else:
-            self.turns -= 1
-            getattr(self, f"_{move}")()
+        self.make(self.dice.choice(moves))
         return True
+
+    def make(self, move: str) -> None:
+        if move not in ("input", "reset", "restore"):
+            super().make(move)
+            return
+        self.turns -= 1
+        self._just_came = False
+        getattr(self, f"_{move}")()
 
     def _input(self) -> None:
         self._inputs += 1
@@ -190,13 +198,14 @@ class SessionOwner(Owner):
         result = self.host.further(data)
         if result.restored is not None:
             self.model = copy.deepcopy(self.models[result.restored.header.checkpoint_id])
+            self.reminded = []  # its requests are asked anew, with the time at which they were asked first
             self._restoring = result.restored.header.checkpoint_id
         return Seeded(result)
 
     # --- what follows ---
 
     def feed(self, fact: Fact) -> None:
-        self.facts.append(fact)
+        self._note(fact)
         decisions = self.engine.receive(fact)
         self.decisions.append(decisions)
         if self.conclusion is not None:
@@ -219,18 +228,15 @@ class SessionOwner(Owner):
                 self._carry_out(decision)
 
     def _all_mirrored(self) -> bool:  # several lineages may be written in another order than they are recorded
-        return {header.checkpoint_id for header in self.engine.lineage.headers} == set(self.blobs.checkpoints)
-
-    def _written(self, data: wire.CommitInput) -> wire.CommitOutcome:
-        for checkpoint_id in data.discard:
-            self.blobs.checkpoints.pop(checkpoint_id, None)
-        return self.blobs.write(data.records) if data.records else wire.CommitOutcome()
+        return {header.checkpoint_id for header in self.headers} == set(self.blobs.checkpoints)
 
     def _turn_failed(self, failed: wire.Failure) -> None:
         if failed.error_type == "InputNotHandled":
             return
         self.failed_turns += 1
         self.model.messages = []
+        if failed.error_type == REQUEST_EXPIRED:
+            self.model.requests.pop(failed.message.split("'")[1], None)
         for index in list(self.busy.values()):
             cancelled = self.running.pop(f"delivery {index}")
             if self.dice.random() < 0.5:
@@ -292,7 +298,9 @@ class SessionOwner(Owner):
         return [fate for fates in self.answers.values() for fate in fates]
 
 
-def session(script: Script, seed: int, *, store_failures: int = 0, junk: int = 0, turns: int = 6) -> SessionOwner:
+def session(
+    script: Script, seed: int, *, store_failures: int = 0, junk: int = 0, leaving: float = 0.0, turns: int = 6
+) -> SessionOwner:
     """Run a session to its end."""
-    manner = Manner(store_failures=store_failures, junk=junk)
+    manner = Manner(store_failures=store_failures, junk=junk, leaving=leaving)
     return SessionOwner(script, Random(seed), manner, turns=turns).run()

@@ -175,8 +175,9 @@ CASES: dict[str, tuple[Callable[[], Workflow], Callable[[], Script]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("sensitive", [False, True], ids=["errors hidden", "errors shown"])
+@pytest.mark.parametrize("leaving", [0.0, 1.0], ids=["stays", "leaves"])
 async def test_engine_and_maf_show_and_checkpoint_the_same(
-    case: str, sensitive: bool, monkeypatch: pytest.MonkeyPatch
+    case: str, sensitive: bool, leaving: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # By default MAF hides what an error says.
     monkeypatch.setattr(OBSERVABILITY_SETTINGS, "enable_sensitive_data", sensitive)
@@ -184,7 +185,7 @@ async def test_engine_and_maf_show_and_checkpoint_the_same(
     build, script = CASES[case]
 
     expected = await run_in_process(build, script())
-    actual = await run_by_engine(build, script())
+    actual = await run_by_engine(build, script(), leaving=leaving)
 
     difference = difference_of(expected, actual)
     assert difference is None, difference

@@ -30,17 +30,26 @@ from .scripted import Group, Script, scripts
 SOAK = int(os.environ.get("GENERATED", "0"))
 DRAWN = settings(max_examples=SOAK or 40, deadline=None, derandomize=not SOAK, database=None)
 SEEDS = st.integers(0, 2**32)
+LEAVING = st.sampled_from((0.0, 0.0, 0.3, 1.0))
+TIMES = st.sampled_from((0, 0, 5, 10))  # that time passes
 
 
 # --- whatever happens ---------------------------------------------------------------------------------------
 
 
-@given(script=scripts(asking=0.7, failing=0.03), seed=SEEDS, failures=st.integers(0, 3), junk=st.integers(0, 6))
+@given(
+    script=scripts(asking=0.7, failing=0.03),
+    seed=SEEDS,
+    failures=st.integers(0, 3),
+    junk=st.integers(0, 6),
+    leaving=LEAVING,
+    deadlines=TIMES,
+)
 @DRAWN
 def test_each_checkpoint_of_a_run_holds_what_its_model_says(
-    script: Script, seed: int, failures: int, junk: int
+    script: Script, seed: int, failures: int, junk: int, leaving: float, deadlines: int
 ) -> None:
-    owner = run(script, seed, store_failures=failures, junk=junk)
+    owner = run(script, seed, store_failures=failures, junk=junk, leaving=leaving, deadlines=deadlines)
 
     assert sorted(owner.answers) == sorted(owner.tickets), "a ticket without an answer"
 
@@ -50,25 +59,29 @@ def test_each_checkpoint_of_a_run_holds_what_its_model_says(
     seed=SEEDS,
     failures=st.integers(0, 4),
     junk=st.integers(0, 5),
+    leaving=LEAVING,
+    deadlines=TIMES,
 )
 @DRAWN
 def test_each_checkpoint_of_a_session_holds_what_its_model_says(
-    script: Script, seed: int, failures: int, junk: int
+    script: Script, seed: int, failures: int, junk: int, leaving: float, deadlines: int
 ) -> None:
-    owner = session(script, seed, store_failures=failures, junk=junk)
+    owner = session(script, seed, store_failures=failures, junk=junk, leaving=leaving, deadlines=deadlines)
 
     assert sorted(owner.answers) == sorted(owner.tickets), "a ticket without an answer"
     assert owner.ended_turns >= owner.begun_turns, "a turn that never ends"
 
 
-@given(script=scripts(asking=0.7), seed=SEEDS, failures=st.integers(0, 3), junk=st.integers(0, 6))
+@given(script=scripts(asking=0.7), seed=SEEDS, failures=st.integers(0, 3), junk=st.integers(0, 6), leaving=LEAVING)
 @DRAWN
-def test_what_is_cancelled_is_told_once_and_never_answered(script: Script, seed: int, failures: int, junk: int) -> None:
-    owner = run(script, seed, store_failures=failures, junk=junk)
+def test_what_is_cancelled_is_told_once_and_never_answered(
+    script: Script, seed: int, failures: int, junk: int, leaving: float
+) -> None:
+    owner = run(script, seed, store_failures=failures, junk=junk, leaving=leaving)
 
     cancelled = owner.accepted_cancellations()
     told = [one for ids in owner.told() for one in ids]
-    answered = [one.request_id for one in owner.engine.answered if one.outcome == "accepted"]
+    answered = [one.request_id for one in owner.trail if one.outcome == "accepted"]
     if isinstance(owner.conclusion, Finish):
         assert sorted(told) == sorted(cancelled)
     assert len(told) == len(set(told))
@@ -76,10 +89,10 @@ def test_what_is_cancelled_is_told_once_and_never_answered(script: Script, seed:
     assert owner.engine.pending_requests() == []
 
 
-@given(script=scripts(asking=0.7), seed=SEEDS, junk=st.integers(0, 6))
+@given(script=scripts(asking=0.7), seed=SEEDS, junk=st.integers(0, 6), leaving=LEAVING)
 @DRAWN
-def test_a_cancellation_is_taken_whole_or_not_at_all(script: Script, seed: int, junk: int) -> None:
-    owner = run(script, seed, junk=junk)
+def test_a_cancellation_is_taken_whole_or_not_at_all(script: Script, seed: int, junk: int, leaving: float) -> None:
+    owner = run(script, seed, junk=junk, leaving=leaving)
 
     for ticket, request_ids in owner.cancelled.items():
         fates = owner.answers[ticket]
@@ -89,16 +102,18 @@ def test_a_cancellation_is_taken_whole_or_not_at_all(script: Script, seed: int, 
             assert [fate.request_id for fate in fates] == list(dict.fromkeys(request_ids))
 
 
-@given(script=scripts(asking=0.7), seed=SEEDS)
+@given(script=scripts(asking=0.7), seed=SEEDS, leaving=LEAVING)
 @DRAWN
-def test_a_superstep_follows_a_cancellation_though_nothing_is_in_flight(script: Script, seed: int) -> None:
-    owner = run(script, seed)
+def test_a_superstep_follows_a_cancellation_though_nothing_is_in_flight(
+    script: Script, seed: int, leaving: float
+) -> None:
+    owner = run(script, seed, leaving=leaving)
 
-    for cancelled, following in pairs(owner.engine.lineage.headers):
+    for cancelled, following in pairs(owner.headers):
         if is_cancellation(cancelled):
             assert following.kind == "response" or following.iteration == cancelled.iteration + 1
     if isinstance(owner.conclusion, Finish):
-        assert not is_cancellation(owner.engine.lineage.headers[-1])
+        assert not is_cancellation(owner.headers[-1])
 
 
 @given(script=scripts(asking=0.6, failing=0.05), seed=SEEDS, failures=st.integers(0, 3), junk=st.integers(0, 4))
@@ -111,7 +126,7 @@ def test_the_same_facts_make_the_same_decisions(script: Script, seed: int, failu
     replayed.start(owner.first, wire.StartOptions())
 
     assert [replayed.receive(fact) for fact in owner.facts] == owner.decisions
-    assert replayed.journal.events == owner.engine.journal.events
+    assert replayed.journal.events == owner.events
 
 
 # --- one by one ---------------------------------------------------------------------------------------------
@@ -135,7 +150,7 @@ def settle(owner: CancellingOwner) -> None:
 
 
 def warnings(owner: CancellingOwner) -> list[str]:
-    return [str(event.data.inline) for event in owner.engine.journal.events if event.type == "warning" and event.data]
+    return [str(event.data.inline) for event in owner.events if event.type == "warning" and event.data]
 
 
 def good(request_id: str = "e0.0") -> wire.Response:
@@ -160,12 +175,12 @@ def test_a_run_at_rest_tells_the_executor_at_once_and_no_longer_shows_the_reques
 
 def test_a_cancellation_shows_the_events_of_a_run_that_goes_on_and_counts_no_superstep_of_its_own() -> None:
     owner = paused()
-    shown, iteration = len(owner.engine.journal.events), owner.engine.status().iteration
+    shown, iteration = len(owner.events), owner.engine.status().iteration
 
     owner.cancel("e0.0")
     settle(owner)
 
-    told = [(event.type, event.iteration) for event in owner.engine.journal.events[shown:] if event.type != "output"]
+    told = [(event.type, event.iteration) for event in owner.events[shown:] if event.type != "output"]
     assert told[:2] == [("started", None), ("status", None)]
     following = iteration + 1
     assert [one for one in told if one[0].startswith("superstep")][:2] == [
@@ -181,7 +196,7 @@ def test_the_checkpoint_says_who_cancelled_what_when_and_why() -> None:
     owner.cancel("e0.0")
     settle(owner)
 
-    [header] = [one for one in owner.engine.lineage.headers if is_cancellation(one)]
+    [header] = [one for one in owner.headers if is_cancellation(one)]
     [told] = header.metadata["responses"]
     at = told.pop("at")
     assert told == {
@@ -192,7 +207,7 @@ def test_the_checkpoint_says_who_cancelled_what_when_and_why() -> None:
         "responder": "Ada",
         "comment": "no longer needed",
     }
-    [record] = owner.engine.answered
+    [record] = owner.trail
     assert (record.request_id, record.outcome, record.at) == ("e0.0", "cancelled", at)
     assert record.checkpoint_id == header.checkpoint_id
 
@@ -214,7 +229,7 @@ def test_a_cancellation_during_a_superstep_counts_at_once_and_is_told_when_that_
     settle(owner)
 
     assert owner.answers[late][0].refused == "request 'e0.0' was cancelled."
-    kinds = [(one.kind, one.iteration, is_cancellation(one)) for one in owner.engine.lineage.headers]
+    kinds = [(one.kind, one.iteration, is_cancellation(one)) for one in owner.headers]
     assert kinds[:5] == [
         ("entry", 0, False),
         ("superstep", 1, False),
@@ -235,7 +250,7 @@ def test_a_response_under_judgement_is_faster_and_the_cancellation_is_refused() 
     assert owner.answers[given][0].refused is None
     assert owner.answers[ticket][0].refused == "request 'e0.0' was already answered."
     assert warnings(owner) == ["The cancellation of request 'e0.0' was refused: request 'e0.0' was already answered."]
-    refused = owner.engine.answered[-1]
+    refused = owner.trail[-1]
     assert (refused.outcome, refused.reason) == (
         "refused",
         "It was to be cancelled: request 'e0.0' was already answered.",
@@ -276,7 +291,7 @@ def test_a_run_that_takes_a_response_in_tells_of_what_was_cancelled_meanwhile_af
     owner.cancel(second)
     settle(owner)
 
-    kinds = [(one.kind, is_cancellation(one)) for one in owner.engine.lineage.headers]
+    kinds = [(one.kind, is_cancellation(one)) for one in owner.headers]
     place = kinds.index(("response", False))
     assert kinds[place:][:4] == [("response", False), ("superstep", False), ("response", True), ("superstep", False)]
 
@@ -344,7 +359,7 @@ def test_a_deadline_that_a_response_was_faster_than_leaves_no_trace() -> None:
     settle(owner)
 
     assert warnings(owner) == []
-    assert [one.outcome for one in owner.engine.answered] == ["accepted"]
+    assert [one.outcome for one in owner.trail] == ["accepted"]
 
 
 def test_a_deadline_cancels_and_is_named_as_the_source() -> None:
@@ -354,7 +369,7 @@ def test_a_deadline_cancels_and_is_named_as_the_source() -> None:
     owner.feed(CancelRequested(0, wire.CancelRequests(request_ids=["e0.0"]), "deadline"))
     settle(owner)
 
-    [header] = [one for one in owner.engine.lineage.headers if is_cancellation(one)]
+    [header] = [one for one in owner.headers if is_cancellation(one)]
     assert header.metadata["responses"][0]["source"] == "deadline"
 
 
@@ -362,15 +377,15 @@ def test_an_executor_that_fails_when_it_is_told_fails_the_run_without_having_bee
     script = Script(seed=3, groups={"e0": ()}, fan_ins={}, hops=1, asking=1.0, failing=0.0)
     owner = paused(script)
     object.__setattr__(owner.host, "script", Script(seed=3, groups={"e0": ()}, fan_ins={}, hops=1, failing=1.0))
-    shown, recorded = len(owner.engine.journal.events), list(owner.engine.lineage.headers)
+    shown, recorded = len(owner.events), list(owner.headers)
 
     owner.cancel("e0.0")
     settle(owner)
 
     assert isinstance(owner.conclusion, Fail)
-    assert [event.type for event in owner.engine.journal.events[shown:]] == ["started", "status", "failed", "status"]
-    assert owner.engine.lineage.headers == recorded
-    assert [one.outcome for one in owner.engine.answered] == ["cancelled", "refused"]
+    assert [event.type for event in owner.events[shown:]] == ["started", "status", "failed", "status"]
+    assert owner.headers == recorded
+    assert [one.outcome for one in owner.trail] == ["cancelled", "refused"]
 
 
 def test_companions_of_a_computer_call_go_along_but_for_those_that_are_answered() -> None:
@@ -397,6 +412,6 @@ def test_a_response_that_comes_while_executors_are_told_enters_before_the_supers
     owner.tickets[99] = (good(second),)
     settle(owner)
 
-    kinds = [(one.kind, is_cancellation(one)) for one in owner.engine.lineage.headers]
+    kinds = [(one.kind, is_cancellation(one)) for one in owner.headers]
     place = kinds.index(("response", True))
     assert kinds[place : place + 3] == [("response", True), ("response", False), ("superstep", False)]

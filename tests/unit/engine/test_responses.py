@@ -17,6 +17,9 @@ from .scripted import Script, scripts
 ASKS_ONCE = Script(seed=3, groups={"e0": ()}, fan_ins={}, hops=1, asking=1.0)
 
 
+LEAVING = st.sampled_from((0.0, 0.0, 0.3, 1.0))
+
+
 def paused() -> Owner:
     """A run that waits for the response to request e0.0."""
     owner = Owner(ASKS_ONCE, Random(0), Manner(answers=False)).run()
@@ -34,7 +37,7 @@ def good() -> wire.Response:
 
 
 def warnings(owner: Owner) -> list[str]:
-    return [str(event.data.inline) for event in owner.engine.journal.events if event.type == "warning" and event.data]
+    return [str(event.data.inline) for event in owner.events if event.type == "warning" and event.data]
 
 
 @given(
@@ -42,12 +45,13 @@ def warnings(owner: Owner) -> list[str]:
     dice=st.randoms(use_true_random=True),
     failures=st.integers(0, 3),
     junk=st.integers(0, 8),
+    leaving=LEAVING,
 )
 @settings(max_examples=80, deadline=None)
 def test_every_ticket_has_one_answer_with_a_fate_for_each_response(
-    script: Script, dice: Random, failures: int, junk: int
+    script: Script, dice: Random, failures: int, junk: int, leaving: float
 ) -> None:
-    owner = Owner(script, dice, Manner(store_failures=failures, junk=junk)).run()
+    owner = Owner(script, dice, Manner(store_failures=failures, junk=junk, leaving=leaving)).run()
 
     assert sorted(owner.answers) == sorted(owner.tickets)
     for ticket, responses in owner.tickets.items():
@@ -56,33 +60,33 @@ def test_every_ticket_has_one_answer_with_a_fate_for_each_response(
         assert all((fate.refused is None) != (fate.checkpoint_id is None) for fate in fates)
 
 
-@given(script=scripts(asking=0.7), dice=st.randoms(use_true_random=True), junk=st.integers(0, 8))
+@given(script=scripts(asking=0.7), dice=st.randoms(use_true_random=True), junk=st.integers(0, 8), leaving=LEAVING)
 @settings(max_examples=80, deadline=None)
 def test_every_accepted_response_is_in_the_checkpoint_its_sender_was_told(
-    script: Script, dice: Random, junk: int
+    script: Script, dice: Random, junk: int, leaving: float
 ) -> None:
-    owner = Owner(script, dice, Manner(junk=junk)).run()
+    owner = Owner(script, dice, Manner(junk=junk, leaving=leaving)).run()
 
     accepted = owner.accepted_at()
-    kinds = {header.checkpoint_id: header.kind for header in owner.engine.lineage.headers}
+    kinds = {header.checkpoint_id: header.kind for header in owner.headers}
     assert all(kinds[checkpoint_id] == "response" for checkpoint_id in accepted)
     assert sorted(kinds.values()).count("response") == len(accepted)
     all_ids = [request_id for batch in accepted.values() for request_id in batch]
     assert len(all_ids) == len(set(all_ids)), "a request was answered twice"
-    asked = [event.request.request_id for event in owner.engine.journal.events if event.request is not None]
+    asked = [event.request.request_id for event in owner.events if event.request is not None]
     if isinstance(owner.conclusion, Finish):
         assert sorted(all_ids) == sorted(asked), "a run ended with a request unanswered"
 
 
-@given(script=scripts(asking=0.7, failing=0.2), dice=st.randoms(use_true_random=True))
+@given(script=scripts(asking=0.7, failing=0.2), dice=st.randoms(use_true_random=True), leaving=LEAVING)
 @settings(max_examples=200, deadline=None)
 def test_a_response_accepted_in_a_superstep_that_fails_is_in_the_checkpoint_its_sender_was_told(
-    script: Script, dice: Random
+    script: Script, dice: Random, leaving: float
 ) -> None:
-    owner = Owner(script, dice, Manner()).run()
+    owner = Owner(script, dice, Manner(leaving=leaving)).run()
 
-    kinds = {header.checkpoint_id: header.kind for header in owner.engine.lineage.headers}
-    events = owner.engine.journal.events
+    kinds = {header.checkpoint_id: header.kind for header in owner.headers}
+    events = owner.events
     last_start = max(place for place, event in enumerate(events) if event.type == "superstep_started")
     asked_in_vain = {event.request.request_id for event in events[last_start:] if event.request is not None}
     for checkpoint_id, responses in owner.accepted_at().items():
@@ -90,10 +94,12 @@ def test_a_response_accepted_in_a_superstep_that_fails_is_in_the_checkpoint_its_
         assert kinds.get(checkpoint_id) == "response" or lost_with_their_request
 
 
-@given(script=scripts(asking=0.7), dice=st.randoms(use_true_random=True), junk=st.integers(1, 8))
+@given(script=scripts(asking=0.7), dice=st.randoms(use_true_random=True), junk=st.integers(1, 8), leaving=LEAVING)
 @settings(max_examples=80, deadline=None)
-def test_every_refusal_before_the_end_shows_in_the_events(script: Script, dice: Random, junk: int) -> None:
-    owner = Owner(script, dice, Manner(junk=junk)).run()
+def test_every_refusal_before_the_end_shows_in_the_events(
+    script: Script, dice: Random, junk: int, leaving: float
+) -> None:
+    owner = Owner(script, dice, Manner(junk=junk, leaving=leaving)).run()
 
     refused = [fate for fates in owner.answers.values() for fate in fates if fate.refused is not None]
     shown = [text for text in warnings(owner) if text.startswith("A response to request")]
@@ -123,7 +129,7 @@ def test_a_response_sent_twice_counts_once() -> None:
     one, other = (owner.answers[ticket] for ticket in tickets)
     assert one == other
     assert one[0].checkpoint_id is not None
-    assert [header.kind for header in owner.engine.lineage.headers].count("response") == 1
+    assert [header.kind for header in owner.headers].count("response") == 1
 
 
 def test_an_ill_typed_response_leaves_the_request_pending_and_a_good_one_behind_it_is_taken() -> None:

@@ -14,13 +14,14 @@ from .owner import Manner, Owner
 from .scripted import Script, scripts
 
 dice = st.randoms(use_true_random=True)
-manners = st.builds(Manner, store_failures=st.integers(0, 6), junk=st.integers(0, 4))
+leaving = st.sampled_from((0.0, 0.0, 0.3, 1.0))
+manners = st.builds(Manner, store_failures=st.integers(0, 6), junk=st.integers(0, 4), leaving=leaving)
 
 
 def check_against_reference(owner: Owner) -> None:
     """Every checkpoint in the store, the outputs and the end are what the reference says."""
     course = owner.course()
-    headers = owner.engine.lineage.headers
+    headers = owner.headers
     stored = [owner.blobs.moment(header.checkpoint_id) for header in headers]
     assert [(one.kind, one.iteration) for one in stored] == [(one.kind, one.iteration) for one in course.moments]
     for moment, expected in zip(stored, course.moments, strict=True):
@@ -28,7 +29,7 @@ def check_against_reference(owner: Owner) -> None:
     state = owner.engine.status().state
     if course.end == "IDLE":
         assert isinstance(owner.conclusion, Finish)
-        assert owner.conclusion.result.outputs == course.outputs
+        assert owner.outputs == course.outputs
         assert state == owner.conclusion.result.state == "IDLE"
     elif course.end == "FAILED":
         assert isinstance(owner.conclusion, Fail)
@@ -59,26 +60,27 @@ def test_a_run_that_does_not_converge_fails_after_its_last_superstep(
     check_against_reference(Owner(script, dice, manner).run())
 
 
-@given(script=scripts(asking=0.7), dice=dice, failures=st.integers(0, 5))
+@given(script=scripts(asking=0.7), dice=dice, failures=st.integers(0, 5), leaving=leaving)
 @settings(max_examples=60, deadline=None)
-def test_a_pause_that_nobody_answers_has_every_checkpoint_mirrored(script: Script, dice: Random, failures: int) -> None:
-    check_against_reference(Owner(script, dice, Manner(store_failures=failures, answers=False)).run())
+def test_a_pause_that_nobody_answers_has_every_checkpoint_mirrored(
+    script: Script, dice: Random, failures: int, leaving: float
+) -> None:
+    manner = Manner(store_failures=failures, answers=False, leaving=leaving)
+    check_against_reference(Owner(script, dice, manner).run())
 
 
-@given(script=scripts(asking=0.0), one=dice, other=dice, failures=st.integers(0, 5))
+@given(script=scripts(asking=0.0), one=dice, other=dice, failures=st.integers(0, 5), leaving=leaving)
 @settings(max_examples=80, deadline=None)
-def test_the_order_in_which_siblings_finish_and_mirror_trouble_change_nothing(
-    script: Script, one: Random, other: Random, failures: int
+def test_the_order_in_which_siblings_finish_and_mirror_trouble_and_leaving_change_nothing(
+    script: Script, one: Random, other: Random, failures: int, leaving: float
 ) -> None:
     calm = Owner(script, one).run()
-    stormy = Owner(script, other, Manner(store_failures=failures)).run()
+    stormy = Owner(script, other, Manner(store_failures=failures, leaving=leaving)).run()
 
     assert type(calm.conclusion) is type(stormy.conclusion)
-    assert [(one.kind, one.iteration) for one in calm.engine.lineage.headers] == [
-        (one.kind, one.iteration) for one in stormy.engine.lineage.headers
-    ]
+    assert [(one.kind, one.iteration) for one in calm.headers] == [(one.kind, one.iteration) for one in stormy.headers]
     if isinstance(calm.conclusion, Finish) and isinstance(stormy.conclusion, Finish):
-        assert calm.conclusion.result.outputs == stormy.conclusion.result.outputs
+        assert calm.outputs == stormy.outputs
         head, other_head = calm.engine.lineage.head, stormy.engine.lineage.head
         assert head is not None
         assert other_head is not None
@@ -90,7 +92,7 @@ def test_the_order_in_which_siblings_finish_and_mirror_trouble_change_nothing(
 def test_the_lineage_is_one_chain_from_the_entry_checkpoint(script: Script, dice: Random, manner: Manner) -> None:
     owner = Owner(script, dice, manner).run()
 
-    headers = owner.engine.lineage.headers
+    headers = owner.headers
     parents = [header.previous_checkpoint_id for header in headers]
     assert parents == [None, *(header.checkpoint_id for header in headers[:-1])]
     assert (headers[0].kind, headers[0].iteration) == ("entry", 0)

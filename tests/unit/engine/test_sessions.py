@@ -12,6 +12,7 @@ from .scripted import Group, Script, scripts
 from .sessions import session
 
 SOAK = int(os.environ.get("GENERATED", "0"))
+LEAVING = st.sampled_from((0.0, 0.0, 0.3, 1.0))
 DRAWN = settings(max_examples=SOAK or 100, deadline=None, derandomize=not SOAK, database=None)
 
 
@@ -20,36 +21,43 @@ DRAWN = settings(max_examples=SOAK or 100, deadline=None, derandomize=not SOAK, 
     seed=st.integers(0, 2**32),
     failures=st.integers(0, 4),
     junk=st.integers(0, 5),
+    leaving=LEAVING,
 )
 @DRAWN
 def test_each_checkpoint_of_a_session_holds_what_its_model_says(
-    script: Script, seed: int, failures: int, junk: int
+    script: Script, seed: int, failures: int, junk: int, leaving: float
 ) -> None:
-    owner = session(script, seed, store_failures=failures, junk=junk)
+    owner = session(script, seed, store_failures=failures, junk=junk, leaving=leaving)
 
     assert sorted(owner.answers) == sorted(owner.tickets), "a ticket without an answer"
     assert owner.ended_turns >= owner.begun_turns, "a turn that never ends"
 
 
 @given(
-    script=scripts(asking=0.5, failing=0.1, max_iterations=8), seed=st.integers(0, 2**32), failures=st.integers(0, 3)
+    script=scripts(asking=0.5, failing=0.1, max_iterations=8),
+    seed=st.integers(0, 2**32),
+    failures=st.integers(0, 3),
+    leaving=LEAVING,
 )
 @DRAWN
-def test_the_same_facts_make_the_same_decisions(script: Script, seed: int, failures: int) -> None:
-    one, other = (session(script, seed, store_failures=failures, junk=2) for _ in range(2))
+def test_the_same_facts_make_the_same_decisions(script: Script, seed: int, failures: int, leaving: float) -> None:
+    one, other = (session(script, seed, store_failures=failures, junk=2, leaving=leaving) for _ in range(2))
 
     assert one.decisions == other.decisions
-    assert one.engine.journal.events == other.engine.journal.events
+    assert one.events == other.events
 
 
 @given(
-    script=scripts(asking=0.5, failing=0.1, max_iterations=8), seed=st.integers(0, 2**32), failures=st.integers(0, 4)
+    script=scripts(asking=0.5, failing=0.1, max_iterations=8),
+    seed=st.integers(0, 2**32),
+    failures=st.integers(0, 4),
+    leaving=LEAVING,
 )
 @DRAWN
 def test_the_store_is_told_that_a_session_was_closed_whatever_came_before(
-    script: Script, seed: int, failures: int
+    script: Script, seed: int, failures: int, leaving: float
 ) -> None:
-    owner = session(script, seed, store_failures=failures)
+    owner = session(script, seed, store_failures=failures, leaving=leaving)
 
     told = [one.ended.state for one in owner.commits if one.ended is not None]
     if owner.models:  # else no input was taken, and the store does not know the session

@@ -19,7 +19,7 @@ from tests.support.running import pending, serving
 
 from .conftest import Desk
 
-COMMANDS = ["start", "list", "pending", "respond", "watch", "cancel", "doctor"]
+COMMANDS = ["start", "list", "pending", "respond", "watch", "cancel", "move", "doctor"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

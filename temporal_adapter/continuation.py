@@ -1,0 +1,259 @@
+"""Going on as another Temporal run (continue-as-new): when a run does it, and how it takes everything along.
+
+Each Temporal run of such a run is a *link*. A run leaves a link when Temporal suggests it, at the length of history
+that its workers are set to, when it is to move to another version of its worker deployment, or when it is asked to. It
+does so between two supersteps or at rest, and first lets go of whoever waits for an answer. What is carried over, and
+that nothing is lost by it, is the engine's (`engine.leaving`).
+
+Whether a run ever leaves is recorded in its history (`SeedResult.continues`), so no setting of a worker can break its
+replay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from temporal_adapter import wire
+    from temporal_adapter.converter import ordered_json
+    from temporal_adapter.engine import WentOn
+    from temporal_adapter.execution import Execution
+
+_AT_LAST = 20_000
+"""Events of history at which a run leaves even where the blob store is in trouble: it waits for it then. Temporal ends
+a run at 51,200 events."""
+
+_AT_LEAST = 100
+"""Events of history that a link has, beside those of its beginning, before Temporal's suggestion counts: what a run
+carries may be so much that Temporal suggests it at once."""
+
+_TAIL_BYTES = 32 * 1024
+"""Bytes of JSON up to which what is left of a list is carried over; beyond, it goes to the blob store."""
+
+_PART_BYTES = 256 * 1024
+"""Bytes of JSON of what goes to the blob store in one piece, which passes through history when it is read."""
+
+_CARRIED_BYTES = 512 * 1024
+"""Bytes of JSON that are carried over as an argument; beyond, they go through the blob store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """JSON that the blob store was given, and where it is there: for whoever watches a replay."""
+
+    value: wire.Value
+    item: Any
+
+
+class Continuation(Execution):
+    """A run that goes on as another Temporal run, now and then.
+
+    Args:
+        options: Of the run.
+        carried: What the link before has carried over; None for a run's first link.
+    """
+
+    def __init__(self, options: Any, carried: Any) -> None:
+        # A newer release's is refused: that fails the workflow task, which is tried again until a worker can read it.
+        self._carried = None if carried is None else wire.load(wire.Carried, carried)
+        super().__init__(options, self._carried)
+        self._taken_up = self._carried is None
+        self._opened_at = 0  # events of history with which this link went on: only what follows makes it long
+        if self._carried is not None and self._carried.state is not None:
+            self._take_up(self._carried, self._carried.tails or wire.Tails(), self._carried.state)
+
+    # --- a new link -----------------------------------------------------------------------------------------
+
+    async def _begin(self, message: Any, options: Any) -> None:
+        """See base class. A link but the first goes on where the one before was."""
+        if self._carried is None:
+            await super()._begin(message, options)
+            return
+        if self._carried.state is None:
+            text = "".join([await self._fetched(part) for part in self._carried.parts])
+            whole = wire.load(wire.CarriedText, json.loads(text))
+            self._take_up(self._carried, whole.tails, whole.state)
+        await self._carry_on(self._carried)
+
+    def _take_up(self, carried: wire.Carried, tails: wire.Tails, state: wire.CarriedState) -> None:
+        if self._observe is not None:
+            self._observe(wire.CarriedText(tails=tails, state=state))
+        self._engine.go_on(state, tails, carried.archived)
+        self._taken_up = True
+
+    async def _carry_on(self, carried: wire.Carried) -> None:
+        engine = self._engine
+        data = wire.CarryOnInput(
+            graph=engine.graph_signature,
+            options=engine.options_to_carry(),
+            continued=workflow.info().continued_run_id or "",
+            waits_for_operator=engine.waits_for_operator,
+            checkpoint_id=engine.lineage.head,
+            migrates=carried.migrates,
+            header=engine.promise_migration() if carried.migrates else None,
+            clock=self._clock,
+        )
+        if self._observe is not None:
+            self._observe(data)
+        result = await self._calls.surely("The run", lambda: self._calls.local("carry_on", data))
+        self._facts.append(WentOn(self._recorded(wire.CarryOnResult, result)))
+        self._opened_at = workflow.info().get_current_history_length()
+
+    async def _fetched(self, part: wire.Value) -> str:
+        data = wire.FetchInput(value=part)
+        result = await self._calls.surely("The run", lambda: self._calls.local("fetch", data))
+        item = self._recorded(wire.FetchResult, result).item
+        if self._observe is not None:
+            self._observe(Kept(part, item))
+        return item
+
+    # --- leaving --------------------------------------------------------------------------------------------
+
+    def _leaves(self, troubled: bool) -> bool:
+        """See base class."""
+        engine, info = self._engine, workflow.info()
+        if engine.continues is None:
+            return False
+        length = info.get_current_history_length() - self._opened_at
+        if troubled:
+            return length >= _AT_LAST
+        long = length >= engine.continues or (length >= _AT_LEAST and info.is_continue_as_new_suggested())
+        return long or self._asked_to_leave or self._migrates or self._moves()
+
+    def _moves(self) -> bool:
+        """Whether the run is to move to another version of its worker deployment.
+
+        A run that came here to move, and was not (its version is overridden, say), does not try again and again.
+        """
+        carried = self._carried
+        if not self._engine.moves or (carried is not None and carried.moved and carried.moved_from == _build()):
+            return False
+        return workflow.info().is_target_worker_deployment_version_changed()
+
+    def _over(self) -> bool:
+        """Whether the run is over, or to go on as another Temporal run."""
+        return self._concluded() or self._may_leave()
+
+    def _may_leave(self) -> bool:
+        """Whether the run is to leave, and nothing is under way."""
+        under_way = self._facts or self._deliveries or self._others or self._turn_asks is not None
+        if under_way or self._conclusion is not None or self._crash is not None:
+            return False
+        return self._engine.may_leave and self._leaves(False)
+
+    async def _leave(self) -> None:
+        """Go on as another Temporal run; return if something came in between."""
+        self._leaving = True  # a caller that waits for the end of its turn is told where to ask on
+        self._released = set(self._awaited)
+        self._engine.release(self._released)
+        try:
+            await workflow.wait_condition(lambda: self._nobody_waits() or not self._may_leave())
+            if not await self._archive():
+                return
+            carried = self._to_carry()
+            text = _text(carried)
+            if len(text) > _CARRIED_BYTES:
+                parts = await self._kept(_cut(text))
+                if parts is None or text != _text(self._to_carry()):
+                    return
+                carried = wire.replace(carried, tails=None, state=None, parts=parts)
+            if self._may_leave() and self._nobody_waits():
+                self._continue_as_new(carried)
+        finally:
+            self._leaving = False
+
+    def _continue_as_new(self, carried: wire.Carried) -> None:
+        options = ordered_json(wire.dump(self._engine.options_to_carry()))
+        moves = carried.moved and workflow.info().get_current_deployment_version() is not None
+        workflow.continue_as_new(
+            args=[None, options, ordered_json(wire.dump(carried))],
+            initial_versioning_behavior=workflow.ContinueAsNewVersioningBehavior.AUTO_UPGRADE if moves else None,
+        )
+
+    def _to_carry(self) -> wire.Carried:
+        engine, turns = self._engine, self._turn_progress.items()
+        assert engine.continues is not None
+        return wire.Carried(
+            clock=self._clock,
+            link=1 if self._carried is None else self._carried.link + 1,
+            moved=self._asked_to_leave or self._moves(),
+            moved_from=_build(),
+            migrates=self._migrates,
+            continues=engine.continues,
+            moves=engine.moves,
+            counted=self._attendance.counted,
+            live=0 if self._stream is None else self._stream.offset,
+            streams=self._streams,
+            turn=self._turn,
+            turns=[wire.CarriedTurn(update_id=one, progress=progress) for one, progress in turns],
+            updates=self._answered_updates,
+            archived=engine.archived(),
+            tails=engine.tails(),
+            state=engine.carried(),
+        )
+
+    async def _archive(self) -> bool:
+        """Bring lists that have become long to the blob store; return whether nothing came in between."""
+        for name, log in self._engine.logs.items():
+            texts = [wire.to_bytes(msgspec.to_builtins(item)) for item in log.items]
+            if sum(map(len, texts)) <= _TAIL_BYTES:
+                continue
+            pages = list(_paged(texts))
+            values = await self._kept([json.loads(b"[" + b",".join(texts[first:next]) + b"]") for first, next in pages])
+            if values is None:
+                return False
+            archived = [
+                wire.ArchivedPage(first=log.offset_of(first), next=log.offset_of(next), page=value)
+                for (first, next), value in zip(pages, values, strict=True)
+            ]
+            self._engine.archive(name, archived)
+        return self._may_leave()
+
+    async def _kept(self, items: Sequence[Any]) -> list[wire.Value] | None:
+        """Write JSON to the blob store; return where it is, or None if something came in between."""
+        values: list[wire.Value] = []
+        for item in items:
+            data = wire.KeepInput(items=[item])
+            result = await self._calls.surely("The run", lambda data=data: self._calls.local("keep", data))
+            [value] = self._recorded(wire.KeepResult, result).values
+            if self._observe is not None:
+                self._observe(Kept(value, item))
+            values.append(value)
+            if not self._may_leave():
+                return None
+        return values
+
+
+def _paged(texts: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Return where pages of so large items begin and end."""
+    pages: list[tuple[int, int]] = []
+    first, size = 0, 0
+    for place, text in enumerate(texts):
+        if place > first and size + len(text) > _PART_BYTES:
+            pages.append((first, place))
+            first, size = place, 0
+        size += len(text)
+    return [*pages, (first, len(texts))]
+
+
+def _build() -> str:
+    """Return the build of the worker that the run is on; empty without worker versioning."""
+    version = workflow.info().get_current_deployment_version()
+    return "" if version is None else version.build_id
+
+
+def _text(carried: wire.Carried) -> str:
+    """Return the JSON text of what may go through the blob store."""
+    assert carried.tails is not None
+    assert carried.state is not None
+    return wire.to_bytes(wire.dump(wire.CarriedText(tails=carried.tails, state=carried.state))).decode("ascii")
+
+
+def _cut(text: str) -> list[str]:
+    return [text[start : start + _PART_BYTES] for start in range(0, len(text), _PART_BYTES)]

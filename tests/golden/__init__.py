@@ -1,0 +1,1 @@
+"""Golden histories: what releases recorded, and the proof that every later one replays it."""

@@ -1,0 +1,91 @@
+"""Sessions and waiting runs go on as new Temporal runs, and nobody who uses them notices."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from temporalio.client import Client
+
+from temporal_adapter.host import context
+from tests.support.graphs import answer_all, ask_once, chain, loop
+from tests.support.links import is_left, links_of, replay_failures
+from tests.support.running import pending, serving, until
+
+
+@pytest.fixture(autouse=True)
+def _each_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "DEFAULT_CONTINUES_AFTER", 1)
+
+
+async def test_a_session_takes_its_inputs_one_after_another_over_many_links(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, chain) as durable:
+        session = durable.session(task_queue)
+
+        outputs = [(await session.run(number)).get_outputs() for number in range(4)]
+
+        assert outputs == [[("last", number + 11)] for number in range(4)]
+        await session.close()
+        events = [event async for event in session.durable_run.events()]
+    assert [event.data for event in events if event.type == "output"] == [one for some in outputs for one in some]
+    links = await links_of(client, task_queue)
+    assert len(links) > 4
+    assert await replay_failures(links) == []
+
+
+async def test_a_turn_goes_on_in_another_link_while_its_caller_waits(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, loop) as durable:
+        session = durable.session(task_queue)
+
+        turn = session.run(0, stream=True)
+        shown = [event async for event in turn]
+        result = await turn.get_final_response()
+
+        again = await session.run(0)
+        await session.close()
+    assert [event.type for event in shown if event.type == "output"] == ["output"]
+    assert result.get_outputs() == again.get_outputs()
+    assert len(await links_of(client, task_queue)) > 4
+
+
+async def test_a_request_that_was_asked_in_one_link_is_answered_in_another(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, ask_once) as durable:
+        run = await durable.start(1, id=task_queue)
+        [request] = await pending(run)
+        await run.handle.signal("continue_as_new")
+        before = (await links_of(client, task_queue))[0].run_id
+        await until(lambda: _in_another_link(client, task_queue, before))
+
+        [again] = await pending(run)
+        [response] = answer_all([again]).values()
+        accepted = await run.respond(request.request_id, response)
+
+        assert (await run.respond(request.request_id, response)) == accepted
+        assert [event.data for event in await run.result() if event.type == "output"]
+        assert [one.outcome for one in await run.responses()] == ["accepted"]
+        lineage = await run.checkpoints()
+    assert [one.previous_checkpoint_id for one in lineage[1:]] == [one.checkpoint_id for one in lineage[:-1]]
+    links = await links_of(client, task_queue)
+    assert [is_left(link) for link in links] == [True] * (len(links) - 1) + [False]
+
+
+async def test_many_answer_while_the_run_goes_on_and_on(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, ask_once) as durable:
+        run = await durable.start(1, id=task_queue)
+        [request] = await pending(run)
+        [response] = answer_all([request]).values()
+
+        answers = await asyncio.gather(
+            *(run.handle.signal("continue_as_new") for _ in range(3)),
+            *(run.respond(request.request_id, response) for _ in range(5)),
+            run.handle.signal("respond", {"request_id": request.request_id, "response": {"other": 1}}),
+            return_exceptions=True,
+        )
+
+        assert len({one for one in answers if one is not None}) == 1, answers
+        await run.result()
+        assert [one.outcome for one in await run.responses()].count("accepted") == 1
+
+
+async def _in_another_link(client: Client, workflow_id: str, run_id: str) -> bool:
+    return (await client.get_workflow_handle(workflow_id).describe()).run_id != run_id

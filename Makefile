@@ -11,7 +11,7 @@ UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test chaos check lint types format record-histories bench lock clean
+.PHONY: help demo test chaos check lint types format record-histories bench soak lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target what; do \
@@ -58,6 +58,9 @@ record-histories: $(VENV)/.installed ## Record the histories that later releases
 bench: $(VENV)/.installed ## Compare with a hand-written Temporal workflow, and with MAF's file checkpoints
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.checkpoint_bytes
+
+soak: $(VENV)/.installed ## Run 20,000 supersteps and a session of 5,000 inputs to their ends, and see that no cost grows
+	$(BIN)/python -m bench.soak
 
 lock: ## Resolve the newest allowed versions into requirements.lock
 	$(PYTHON) -m venv .run/lock

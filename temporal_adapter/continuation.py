@@ -11,6 +11,8 @@ replay.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import WentOn
-    from temporal_adapter.execution import Execution
+    from temporal_adapter.execution import CANCEL_PATIENCE, Execution
 
 _AT_LAST = 20_000
 """Events of history at which a run leaves even where the blob store is in trouble: it waits for it then. Temporal ends
@@ -75,11 +77,21 @@ class Continuation(Execution):
         if self._carried is None:
             await super()._begin(message, options)
             return
-        if self._carried.state is None:
-            text = "".join([await self._fetched(part) for part in self._carried.parts])
-            whole = wire.load(wire.CarriedText, json.loads(text))
-            self._take_up(self._carried, whole.tails, whole.state)
+        if not self._taken_up:
+            await self._read(self._carried)
         await self._carry_on(self._carried)
+
+    async def _cancel(self) -> None:
+        """See base class. What to tell the blob store is known once the run knows what it carries."""
+        if self._carried is not None and not self._taken_up:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._read(self._carried), CANCEL_PATIENCE.total_seconds())
+        await super()._cancel()
+
+    async def _read(self, carried: wire.Carried) -> None:
+        text = "".join([await self._fetched(part) for part in carried.parts])
+        whole = wire.load(wire.CarriedText, json.loads(text))
+        self._take_up(carried, whole.tails, whole.state)
 
     def _take_up(self, carried: wire.Carried, tails: wire.Tails, state: wire.CarriedState) -> None:
         if self._observe is not None:
@@ -145,12 +157,15 @@ class Continuation(Execution):
         under_way = self._facts or self._deliveries or self._others or self._turn_asks is not None
         if under_way or self._conclusion is not None or self._crash is not None:
             return False
-        return self._engine.may_leave and self._leaves(False)
+        # What is held goes on in another link, also where the reason to leave has passed since.
+        return self._engine.may_leave and (self._engine.held or self._leaves(False))
 
     async def _leave(self) -> None:
         """Go on as another Temporal run; return if something came in between."""
-        self._leaving = True  # a caller that waits for the end of its turn is told where to ask on
-        self._released = set(self._awaited)
+        if not self._may_leave():  # something came in between
+            return
+        # Whoever waits now for what comes in another link is told so; whoever comes from now on is waited for.
+        self._released, self._released_turn = set(self._awaited), self._turn
         self._engine.release(self._released)
         try:
             await workflow.wait_condition(lambda: self._nobody_waits() or not self._may_leave())
@@ -166,7 +181,7 @@ class Continuation(Execution):
             if self._may_leave() and self._nobody_waits():
                 self._continue_as_new(carried)
         finally:
-            self._leaving = False
+            self._released_turn = None
 
     def _continue_as_new(self, carried: wire.Carried) -> None:
         options = ordered_json(wire.dump(self._engine.options_to_carry()))

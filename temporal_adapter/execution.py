@@ -96,7 +96,7 @@ _NOTIFY = ActivityConfig(
 )
 _REMINDERS_AT_ONCE = 20  # what activities are given of many requests must fit one workflow task
 
-_CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
+CANCEL_PATIENCE = timedelta(seconds=10)  # for checkpoints, when a run is cancelled
 
 ResultT = TypeVar(
     "ResultT",
@@ -153,7 +153,7 @@ class Execution:
         self._turn_progress = {one.update_id: one.progress for one in carried.turns}  # of the last few
         self._answered_updates = dict(carried.updates)  # of the last few, by id
         self._asked_to_leave = False
-        self._leaving = False
+        self._released_turn: str | None = None  # the turn whose caller is told to ask on in another link
         self._migrates = False  # the workers have another graph, and a migration to it
         self._conclusion: Finish | Fail | None = None
         self._error: BaseException | None = None  # of the delivery that failed the run
@@ -179,7 +179,7 @@ class Execution:
 
         over = self._take_facts_until(stopped)
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(over, _CANCEL_PATIENCE.total_seconds())
+            await asyncio.wait_for(over, CANCEL_PATIENCE.total_seconds())
 
     async def _begin(self, message: Any, options: Any) -> None:
         try:
@@ -360,7 +360,9 @@ class Execution:
             except FailureError as error:
                 if migrates(error):
                     await self._await_migration(error)
-                elif not will_pass(error):
+                elif will_pass(error):
+                    await workflow.sleep(PAUSE)
+                else:
                     raise
                 self._facts.append(stranded)
             await workflow.sleep(pause)

@@ -8,23 +8,18 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescri
 from temporalio.service import RPCError, RPCStatusCode
 
 
-def first_link(execution: WorkflowExecution) -> str:
-    """Return the run id of the first link of a run; empty where the server does not tell."""
-    if isinstance(execution, WorkflowExecutionDescription):
-        return execution.raw_description.workflow_execution_info.first_run_id
-    return execution.raw_info.first_run_id
-
-
 async def started_at(client: Client, execution: WorkflowExecution) -> datetime:
     """Return when the run began that an execution is the last link of; when that did, where the first one is gone.
 
     Raises:
         temporalio.service.RPCError: The server refuses.
     """
-    first = first_link(execution)
-    if not first or first == execution.run_id:
-        return execution.start_time
     try:
+        if not isinstance(execution, WorkflowExecutionDescription):  # a list does not tell of links
+            execution = await client.get_workflow_handle(execution.id, run_id=execution.run_id).describe()
+        first = execution.raw_description.workflow_execution_info.first_run_id
+        if not first or first == execution.run_id:
+            return execution.start_time
         return (await client.get_workflow_handle(execution.id, run_id=first).describe()).start_time
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:

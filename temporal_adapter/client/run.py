@@ -28,7 +28,7 @@ from .reading import EventReader, run_result
 from .streaming import LiveMerge, read_live
 from .stuck import check_known
 from .told import Accepted, Answered, CheckpointInfo, FailedExecutor, RunStatus
-from .updates import answered
+from .updates import update
 
 logger = logging.getLogger(__name__)
 
@@ -187,9 +187,7 @@ class DurableRun:
         )
         try:
             with self.explained():
-                # The SDK's overloads leave this one partly untyped.
-                update = cast("Any", self.handle).execute_update
-                answer = await answered(lambda: update("respond", ordered_json(wire.dump(data))))
+                answer = await update(self.handle, "respond", ordered_json(wire.dump(data)))
         except RunClosed as error:
             return await self._answered_before(data, error)
         fate = answer["responses"][0]
@@ -218,8 +216,7 @@ class DurableRun:
         asked = wire.CancelRequests(request_ids=list(request_ids), responder=responder, comment=comment)
         try:
             with self.explained():
-                update = cast("Any", self.handle).execute_update
-                answer = await update("cancel_requests", ordered_json(wire.dump(asked)))
+                answer = await update(self.handle, "cancel_requests", ordered_json(wire.dump(asked)))
         except RunClosed as error:
             raise CancelRefused(str(error)) from error
         return answer["cancelled"]
@@ -255,7 +252,7 @@ class DurableRun:
             RunNotFound: There is no such run, or it is closed.
         """
         with self.explained():
-            return await cast("Any", self.handle).execute_update("retry", args=list(executors))
+            return await update(self.handle, "retry", *executors)
 
     async def checkpoints(self) -> list[CheckpointInfo]:
         """Return the checkpoint lineage, oldest first.
@@ -263,12 +260,14 @@ class DurableRun:
         Raises:
             RunNotFound: There is no such run.
         """
-        headers = await self._all_pages("checkpoints", wire.CheckpointHeader)
+        found = await self._all_pages("checkpoints", wire.CheckpointHeader)
+        # A session that was restored to a checkpoint of an earlier Temporal run of its own tells of it again.
+        headers = {header.checkpoint_id: header for header in reversed(found)}
         return [
             CheckpointInfo(
                 header.checkpoint_id, header.previous_checkpoint_id, header.kind, header.iteration, header.timestamp
             )
-            for header in headers
+            for header in reversed(headers.values())
         ]
 
     async def events(self, from_offset: int = 0) -> AsyncIterator[WorkflowEvent[Any]]:

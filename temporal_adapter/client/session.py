@@ -6,13 +6,14 @@ import asyncio
 import uuid
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Collection, Generator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Literal, cast, overload
 
 from agent_framework import ResponseStream, WorkflowEvent, WorkflowException, WorkflowRunResult
 from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
 from temporalio.common import RawValue, WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
@@ -31,7 +32,7 @@ from .reading import EventReader
 from .run import DurableRun, Kwargs
 from .streaming import what_counts
 from .turns import AT_REST, Turn
-from .updates import answered
+from .updates import answered, update
 
 _REFUSED_INPUT = (INPUT_NOT_HANDLED, RUN_REFUSED, CHECKPOINT_NOT_FOUND, RESTORE_REFUSED)
 _LOOK_SECONDS = 0.1  # between looks whether a session is at rest
@@ -173,8 +174,9 @@ class DurableSession:
     async def _turn(self, given: wire.SessionInput) -> AsyncGenerator[WorkflowEvent[Any], None]:
         own, update_id = self._active, str(uuid.uuid4())
         data = ordered_json(wire.dump(given))
-        update = self.durable_run.unless_stuck(answered(lambda: self._start_and_run(data, update_id)))
-        turn = Turn(self.durable_run, update, update_id, self._reader)
+        handle = self.durable_run.handle
+        sent = self.durable_run.unless_stuck(answered(handle, lambda: self._start_and_run(data, update_id)))
+        turn = Turn(self.durable_run, sent, update_id, self._reader)
         try:
             with self._refusals():
                 async with aclosing(turn.live_events() if given.stream else turn.events()) as events:
@@ -236,8 +238,7 @@ class DurableSession:
 
     async def _update(self, name: str) -> None:
         with self._refusals():
-            # The SDK's overloads leave this one partly untyped.
-            await self.durable_run.unless_stuck(cast("Any", self.durable_run.handle).execute_update(name))
+            await self.durable_run.unless_stuck(update(self.durable_run.handle, name))
 
     async def _start_and_run(self, given: RawValue, update_id: str) -> Any:
         """Send the update `run`, and open the session if it is not."""
@@ -250,10 +251,15 @@ class DurableSession:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             static_summary="session",
         )
-        client = cast("Any", self._client)  # likewise
-        return await client.execute_update_with_start_workflow(
-            "run", given, id=update_id, start_workflow_operation=start
-        )
+        client = cast("Any", self._client)  # the SDK's overloads leave this one partly untyped
+        try:
+            return await client.execute_update_with_start_workflow(
+                "run", given, id=update_id, start_workflow_operation=start
+            )
+        except RPCError:
+            with suppress(RPCError):  # it is in this future, too, which Python would complain of
+                await start.workflow_handle()
+            raise
 
     @contextmanager
     def _refusals(self) -> Generator[None, None, None]:

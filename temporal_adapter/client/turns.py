@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable
-from typing import Any, cast
+from typing import Any
 
 from agent_framework import WorkflowEvent
 from temporalio.client import WorkflowQueryFailedError
@@ -20,6 +20,7 @@ from .errors import NoWorker, RunNotFound
 from .reading import EventReader
 from .run import DurableRun
 from .streaming import LiveMerge, read_live
+from .updates import update
 
 logger = logging.getLogger(__name__)
 
@@ -33,25 +34,25 @@ class Turn:
 
     Args:
         run: The session's Temporal run.
-        update: The update `run` that makes the turn, not yet awaited.
+        sent: The update `run` that makes the turn, not yet awaited.
         update_id: Its id.
         reader: Decodes events.
     """
 
-    def __init__(self, run: DurableRun, update: Awaitable[Any], update_id: str, reader: EventReader) -> None:
+    def __init__(self, run: DurableRun, sent: Awaitable[Any], update_id: str, reader: EventReader) -> None:
         self._run = run
-        self._update = asyncio.ensure_future(self._to_its_end(update))
+        self._update = asyncio.ensure_future(self._to_its_end(sent))
         self._update.add_done_callback(_retrieve)  # nobody asks, where whoever follows a turn has gone
         self._id = update_id
         self._reader = reader
 
-    async def _to_its_end(self, update: Awaitable[Any]) -> Any:
+    async def _to_its_end(self, sent: Awaitable[Any]) -> Any:
         """Wait for the turn, in whichever Temporal run of the session it ends."""
-        answer = await update
+        answer = await sent
         while answer.get("continues"):
             await asyncio.sleep(_LOOK_SECONDS[0])
             with self._run.explained():
-                answer = await cast("Any", self._run.handle).execute_update("follow", self._id)
+                answer = await update(self._run.handle, "follow", self._id)
         return answer
 
     def leave(self) -> None:

@@ -69,9 +69,13 @@ class Sessions(People):
     async def _end_of_turn(self, update_id: str) -> Any:
         """Wait until a turn is over, or goes on in a new Temporal run; return the answer to its caller."""
         ended = (Phase.ENDING, Phase.ENDED)
-        await workflow.wait_condition(lambda: self._turn != update_id or self._engine.phase in ended or self._leaving)
+        await workflow.wait_condition(
+            lambda: self._turn != update_id or self._engine.phase in ended or self._released_turn == update_id
+        )
         journal, progress = self._engine.journal, self._turn_progress[update_id]
-        if progress.next is None and self._leaving and not self._engine.held:  # its input was not taken in
+        if (
+            progress.next is None and self._released_turn == update_id and not self._engine.held
+        ):  # its input was not taken in
             self._turn, self._streams = None, self._streams_by_default
             del self._turn_progress[update_id]
             raise continues()

@@ -12,6 +12,7 @@ from typing import Any
 from temporal_adapter import wire
 from temporal_adapter.wire.names import path_text
 
+from .deadlines import Deadlines
 from .facts import WentOn
 from .level import Level
 from .log import Log
@@ -184,6 +185,9 @@ class LeavingRun(WaitingRun):
             return  # cancelled meanwhile
         if result.graph is not None and result.restored is not None:
             self._migrate(result.graph, result.restored)
+        self._cancel_asked()  # what came before
+        if self.held:
+            self._while_held()
         if self.held:
             self.held = False
             self._begin_superstep(self._root, anyway=self._anyway)
@@ -191,6 +195,7 @@ class LeavingRun(WaitingRun):
     def _migrate(self, graph: wire.Graph, restored: wire.Restored) -> None:
         """Go on in another graph, from a checkpoint that was made for it of the head of the lineage."""
         known, completed = self._root.requests, self._root.completed
+        due, reminders = self._deadlines.carried(known)
         self._build(graph)
         self._recorder.restore(restored.base, restored.header)
         self.lineage.next_ordinal += 1  # it is one of this run's own
@@ -198,10 +203,15 @@ class LeavingRun(WaitingRun):
             level.restore(restored.levels.get(path_text(level.path), wire.RestoredLevel()))
         self._root.completed.update({one: completed[one] for one in graph.executors if one in completed})
         self._root.messages = restored.messages
-        for request_id, request in self._root.requests.items():
+        requests = self._root.requests
+        timed = {key for key, one in requests.items() if key in known and _times(one) == _times(known[key])}
+        self._deadlines = Deadlines(self._waits)
+        self._deadlines.go_on([one for one in due if one.request_id in timed], reminders, requests)
+        for request_id, request in requests.items():
             if request_id not in known:
                 self.journal.emit(wire.Event(type="request_info", origin=request.origin, request=request))
-            self._deadlines.watch(request)
+            if request_id not in timed:
+                self._deadlines.watch(request)
         self.journal.warn(f"The run was migrated to another graph, in checkpoint {restored.header.checkpoint_id!r}.")
         if self._root.messages or self.held:
             self.phase, self.held = Phase.RUNNING, True
@@ -212,3 +222,8 @@ class LeavingRun(WaitingRun):
     def _build(self, graph: wire.Graph) -> None:
         self._root = Level(graph, self._recorder.put)
         self._root.add_children(lambda place, value: self._dispatch.aside.put(place, value))
+
+
+def _times(request: wire.Request) -> tuple[str | None, wire.Deadline | None]:
+    """Return all that the times of a request's reminders and expiry follow from."""
+    return request.asked_at, request.deadline

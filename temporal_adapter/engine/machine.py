@@ -27,7 +27,6 @@ from .facts import (
     WentOn,
 )
 from .leaving import LeavingRun
-from .level import Level
 from .progress import progress
 from .run import Phase
 
@@ -104,7 +103,8 @@ class Engine(LeavingRun):
         self._responses.inbox.withdraw(self._root.requests, "the session was reset since the request was made.")
         self._mark_ended("reset")
         self._recorder.begin_anew()
-        self._root, self._seeded = Level(self._root.graph, self._recorder.put), False
+        self._build(self._root.graph)
+        self._seeded = False
         self.phase = Phase.IDLE
         self.journal.status("IDLE")
         return self._decide()

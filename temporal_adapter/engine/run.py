@@ -248,6 +248,8 @@ class Run:
         if self.phase in (Phase.ENDING, Phase.ENDED):
             self._cancellations.refuse_all("the run has ended.")
             return
+        if not self.entered:
+            return  # it may go on in another graph
         if self.phase is Phase.SEEDING and (self._seeded or self._restoring):
             return  # what is pending is known when it is seeded
         self._cancellations.take(self._root.requests)
@@ -455,7 +457,7 @@ class Run:
             return
         if self.phase is Phase.SEEDING and (self._seeded or self._restoring):
             return  # what is pending is known when it is seeded
-        if self._graph_awaited:
+        if self._graph_awaited or not self.entered:
             return
         at_rest = self.phase is Phase.PAUSED and not self.lineage.unmirrored
         decision = self._responses.judge(self._root, at_rest=at_rest)

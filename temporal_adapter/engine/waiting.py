@@ -19,10 +19,12 @@ class WaitingRun(Run):
         """Return when something is to be done about a request next (ISO 8601, UTC), to be told by `TimeReached`."""
         if self.phase in (*_OVER, Phase.SEEDING):  # of a session: what is seeded may restore other requests
             return None
+        if not self.entered:
+            return None
         return self._deadlines.next_at()
 
     def _on_time_reached(self, at: str) -> None:
-        if self.phase is Phase.SEEDING:
+        if self.phase is Phase.SEEDING or not self.entered:
             return  # it is due still when that is over
         for due in self._deadlines.take(at):
             if self.phase in _OVER:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_adapter.store.bounded import bounded_map
@@ -34,7 +34,7 @@ class Known:
     Attributes:
         states: Of the runs that were asked for and that it has, and of all open ones of these workflows.
         workflow_ids: Those that it has any run of.
-        chains: The first link of each of these runs, by its run id: links of one run have the same.
+        chains: The first link, by its run id, of each run that was asked for: links of one run have the same.
         left: Those of these runs that went on as another.
     """
 
@@ -60,7 +60,7 @@ async def known_to(client: Client, runs: Iterable[Run], workflow_names: Iterable
     wanted = sorted(set(runs))
     ids = sorted({workflow_id for workflow_id, _ in wanted if workflow_id})
     latest = await bounded_map(lambda id_: _described(client, id_), ids, _CALLS_AT_ONCE)
-    found: dict[Run, WorkflowExecution] = {(one.id, one.run_id): one for one in latest if one is not None}
+    found = {(one.id, one.run_id): one for one in latest if one is not None}
     there = frozenset(one.id for one in latest if one is not None)
     others = [run for run in wanted if run[0] in there and run[1] and run not in found]
     described = await bounded_map(lambda run: _described(client, *run), others, _CALLS_AT_ONCE)
@@ -70,18 +70,11 @@ async def known_to(client: Client, runs: Iterable[Run], workflow_names: Iterable
         quoted = name.replace("\\", "\\\\").replace("'", "''")
         async for one in client.list_workflows(f"WorkflowType = '{quoted}' AND CloseTime IS NULL"):
             # One that has ended meanwhile counts as open: its history is read, and it is pruned the next time.
-            if (one.id, one.run_id) not in found:
-                found[one.id, one.run_id], states[one.id, one.run_id] = one, "open"
-    chains = {run: first for run, one in found.items() if (first := _first_link(one))}
+            states.setdefault((one.id, one.run_id), "open")
+    firsts = {run: one.raw_description.workflow_execution_info.first_run_id for run, one in found.items()}
+    chains = {run: first for run, first in firsts.items() if first}
     left = {run for run, one in found.items() if one.status is WorkflowExecutionStatus.CONTINUED_AS_NEW}
     return Known(states, there, chains, frozenset(left))
-
-
-def _first_link(one: WorkflowExecution) -> str:
-    """Return the run id of the first link of a run; empty where the server does not tell."""
-    if isinstance(one, WorkflowExecutionDescription):
-        return one.raw_description.workflow_execution_info.first_run_id
-    return one.raw_info.first_run_id
 
 
 async def _described(
@@ -96,7 +89,7 @@ async def _described(
         raise
 
 
-def _state(described: WorkflowExecution) -> RunState:
+def _state(described: WorkflowExecutionDescription) -> RunState:
     if described.close_time is None or described.status is None:  # running, or paused
         return "open"
     return _STATES.get(described.status, "open")

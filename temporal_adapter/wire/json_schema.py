@@ -26,7 +26,7 @@ from .seen import (
     RunStatus,
     Turn,
 )
-from .shapes import CheckpointHeader, Response, SessionInput, StartOptions
+from .shapes import ArchivedPage, CheckpointHeader, Response, SessionInput, StartOptions
 
 _JSON = "JSON"  # any value
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -39,6 +39,12 @@ class Fate(msgspec.Struct, omit_defaults=True):
     accepted: bool
     checkpoint_id: str | None = None
     reason: str | None = None
+
+
+class Elsewhere(msgspec.Struct):
+    """In the place of items that an earlier Temporal run of the run left in the blob store: the page that has them."""
+
+    archived: ArchivedPage
 
 
 class Fates(msgspec.Struct):
@@ -64,6 +70,7 @@ _ANSWERS = (
     Turn,
     Fates,
     Cancelled,
+    Elsewhere,
 )
 _ARGUMENTS = (Response, CancelRequests, SessionInput, StartOptions)
 
@@ -71,7 +78,7 @@ _ARGUMENTS = (Response, CancelRequests, SessionInput, StartOptions)
 def schema() -> dict[str, Any]:
     """Return the JSON schema, with the definitions of all doors under `$defs`."""
     _, components = msgspec.json.schema_components((*_ANSWERS, *_ARGUMENTS), ref_template="#/$defs/{name}")
-    versioned = {one.__name__ for one in (*_ANSWERS, *_ARGUMENTS) if one not in (Fates, Cancelled)}
+    versioned = {one.__name__ for one in (*_ANSWERS, *_ARGUMENTS) if one not in (Fates, Cancelled, Elsewhere)}
     definitions = {name: _versioned(one) if name in versioned else one for name, one in components.items()}
     return {
         "$schema": _DIALECT,
@@ -93,9 +100,10 @@ def _doors() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "start.message", {"description": "First input of a run: what its start executor takes.", **_any()}
     yield "start.options", {"description": "Second input of a run; may be left out.", **_ref(StartOptions)}
     yield "result", {"description": "Result of a run.", **_ref(RunResult)}
-    for name, item in {"pending_requests": PendingRequest, "responses": ReadableResponded}.items():
-        yield f"query.{name}.argument", offset
-        yield f"query.{name}.answer", {"type": "array", "items": _ref(item)}
+    yield "query.pending_requests.argument", offset
+    yield "query.pending_requests.answer", {"type": "array", "items": _ref(PendingRequest)}
+    yield "query.responses.argument", offset
+    yield "query.responses.answer", {"type": "array", "items": {"anyOf": [_ref(Elsewhere), _ref(ReadableResponded)]}}
     yield "query.outputs.argument", offset
     yield "query.outputs.answer", {"type": "array", "items": _any()}
     yield "query.events.argument", offset
@@ -103,7 +111,7 @@ def _doors() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "query.status.answer", _ref(RunStatus)
     yield "query.graph.answer", _ref(GraphProgress)
     yield "query.checkpoints.argument", offset
-    yield "query.checkpoints.answer", {"type": "array", "items": _ref(CheckpointHeader)}
+    yield "query.checkpoints.answer", {"type": "array", "items": {"anyOf": [_ref(Elsewhere), _ref(CheckpointHeader)]}}
     yield "signal.respond.argument", one_or_many
     yield "update.respond.argument", one_or_many
     yield "update.respond.answer", _ref(Fates)
@@ -116,6 +124,8 @@ def _doors() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "update.retry.answer", {"type": "array", "items": path}
     yield "update.run.argument", _ref(SessionInput)
     yield "update.run.answer", _ref(Turn)
+    yield "update.follow.argument", {"description": "The id of an update `run`.", "type": "string"}
+    yield "update.follow.answer", _ref(Turn)
     yield "update.reset.answer", {"type": "null"}
     yield "update.close.answer", {"type": "null"}
 

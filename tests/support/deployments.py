@@ -53,7 +53,7 @@ async def build(
 async def make_current(client: Client, deployment: str, build_id: str) -> None:
     """Have new runs begin on a build, as soon as the server knows it: some time after its first worker polls.
 
-    Returns once they do. (The deployment's own `routing_config_update_state` may stay in progress for minutes.)
+    Returns once they do.
     """
     request = SetWorkerDeploymentCurrentVersionRequest(
         namespace=client.namespace, deployment_name=deployment, build_id=build_id, identity="tests"
@@ -68,10 +68,19 @@ async def make_current(client: Client, deployment: str, build_id: str) -> None:
             return False
         return True
 
-    async def known() -> bool:  # to the task queue, which goes on as before until then
+    await until(accepted)
+    await until_current(client, deployment, build_id)
+
+
+async def until_current(client: Client, deployment: str, build_id: str) -> None:
+    """Wait until the task queue goes by it that a build is current: it goes on as before for a moment.
+
+    The deployment's own `routing_config_update_state` does not tell: it may stay in progress for minutes.
+    """
+
+    async def known() -> bool:
         return all([await _current_on_queue(client, deployment, kind) == build_id for kind in _KINDS])
 
-    await until(accepted)
     await until(known)
 
 

@@ -45,21 +45,26 @@ async def event_documents(one: Found, archive: Archive) -> AsyncGenerator[dict[s
             return
         if page is None:
             continue
-        events, skip = page.events, page.skip
-        if page.archived is not None:
-            archived = await archive.events(page.archived)
-            if archived is None:
-                offset = page.archived.next
-                continue
-            events, skip = [*archived], offset - page.archived.first
-        shown = [document for event in events for document in event_json(event)][skip:]
+        shown, following = await _shown(page, offset, archive)
         for document in shown:
             yield document
-        offset += len(shown)
-        if page.ended or (closed and not shown):
+        ended, went_on, offset = page.ended, following > offset, following
+        if ended or (closed and not went_on):
             return
-        pause = _LOOK_SECONDS[0] if shown else min(2 * pause, _LOOK_SECONDS[1])
-        await asyncio.sleep(0 if shown else pause)
+        pause = _LOOK_SECONDS[0] if went_on else min(2 * pause, _LOOK_SECONDS[1])
+        await asyncio.sleep(0 if went_on else pause)
+
+
+async def _shown(page: wire.EventLog, offset: int, archive: Archive) -> tuple[list[dict[str, Any]], int]:
+    """Return the events of a page from an offset on, as JSON, and the offset that follows."""
+    events, skip = page.events, page.skip
+    if page.archived is not None:
+        archived = await archive.events(page.archived)
+        if archived is None:
+            return [], page.archived.next
+        events, skip = [*archived], offset - page.archived.first
+    shown = [document for event in events for document in event_json(event)][skip:]
+    return shown, offset + len(shown)
 
 
 async def _page(one: Found, offset: int, *, told: bool) -> wire.EventLog | None:

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from temporalio.client import Client
 
+from bench.soak_worker import clerk
 from temporal_adapter.host import context
 from tests.support.graphs import answer_all, ask_once, chain, loop
 from tests.support.links import is_left, links_of, replay_failures
@@ -46,6 +47,25 @@ async def test_a_turn_goes_on_in_another_link_while_its_caller_waits(client: Cli
     assert [event.type for event in shown if event.type == "output"] == ["output"]
     assert result.get_outputs() == again.get_outputs()
     assert len(await links_of(client, task_queue)) > 4
+
+
+async def test_inputs_that_come_while_the_session_goes_on_are_taken_once(client: Client, task_queue: str) -> None:
+    async with serving(client, task_queue, clerk) as durable:
+        session = durable.session(task_queue)
+
+        async def ask_to_go_on() -> None:
+            while True:
+                await session.durable_run.handle.signal("continue_as_new")
+                await asyncio.sleep(0.2)
+
+        outputs = (await session.run(0)).get_outputs()
+        asking = asyncio.ensure_future(ask_to_go_on())
+        for number in range(1, 15):
+            outputs += (await session.run(number)).get_outputs()
+        asking.cancel()
+        await session.close()
+
+    assert outputs == [(number, number + 1) for number in range(15)]  # each input, and how many there were
 
 
 async def test_a_request_that_was_asked_in_one_link_is_answered_in_another(client: Client, task_queue: str) -> None:

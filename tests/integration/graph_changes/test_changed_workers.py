@@ -7,17 +7,19 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowCheckpoint, WorkflowContext, handler
 from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.workflow import ActivityConfig
 
-from temporal_adapter import BlobStore, DurableRun, graph_changes
+from temporal_adapter import BlobStore, DurableRun, ResponseRefused, graph_changes
 from temporal_adapter.migration import renamed
 from temporal_adapter.pool import GraphPool
 from tests.support import renaming
 from tests.support.graphs import Add, Report
+from tests.support.links import links_of
 from tests.support.renaming import OUTER, after, before
 from tests.support.running import failure_of, pending, serving, until
 
@@ -96,10 +98,10 @@ RENAMED, REWIRED = tripping("other", faulty=False), tripping("first", faulty=Fal
 
 
 async def tripped(
-    client: Client, task_queue: str, store: BlobStore, faulty: Callable[[], Workflow] = FAULTY
+    client: Client, task_queue: str, store: BlobStore, faulty: Callable[[], Workflow] = FAULTY, **options: Any
 ) -> DurableRun:
     """Return a run whose executor has failed once and will be tried again; it has no worker any more."""
-    async with serving(client, task_queue, faulty, store=store, default_activity_options=SOON) as durable:
+    async with serving(client, task_queue, faulty, store=store, default_activity_options=SOON, **options) as durable:
         run = await durable.start(1, id=task_queue)
 
         async def has_failed() -> bool:
@@ -132,6 +134,36 @@ async def test_a_run_fails_with_the_difference_where_workers_are_told_so(client:
     assert failure.type == "GraphRefused"
     assert 'on_graph_change="fail"' in failure.message
     assert "executors removed: 'last'; executors added: 'end'; edges removed: 'first' -> 'last'" in failure.message
+
+
+async def test_a_run_that_waits_for_people_fails_when_it_is_answered_where_workers_are_told_so(
+    client: Client, task_queue: str
+) -> None:
+    store = BlobStore("memory://")
+    run, request = await waiting(client, task_queue, store)
+    async with serving(client, task_queue, after, store=store, on_graph_change="fail") as durable:
+        with pytest.raises(ResponseRefused, match="the run failed"):
+            await durable.get_run(task_queue).respond(request.request_id, True)
+        failure = await failure_of(run)
+
+    assert failure.type == "GraphRefused"
+    assert "executors removed: " in failure.message
+
+
+async def test_a_delivery_that_waits_for_its_graph_does_not_make_history_long(client: Client, task_queue: str) -> None:
+    store = BlobStore("memory://")
+    run = await tripped(client, task_queue, store, continue_as_new_after=10)
+    async with serving(client, task_queue, RENAMED, store=store, continue_as_new_after=10):
+        await until(lambda: several_links(client, task_queue))
+
+    async with serving(client, task_queue, MENDED, store=store):
+        result = await run.result()
+    assert result.get_outputs() == [("last", 2)]
+    assert [event.iteration for event in result if event.type == "superstep_started"] == [1, 2]
+
+
+async def several_links(client: Client, workflow_id: str) -> bool:
+    return len(await links_of(client, workflow_id)) > 2
 
 
 async def test_a_delivery_is_migrated_to_an_executor_that_is_called_otherwise(client: Client, task_queue: str) -> None:

@@ -18,6 +18,8 @@ from temporal_adapter import BlobCheckpointStorage, BlobStore, continuation, wir
 from temporal_adapter.host import context
 from temporal_adapter.recovery import adopt, rebuild, verify
 from temporal_adapter.store.names import run_object, value_object
+from temporal_adapter.wire.names import MIGRATED_FROM
+from tests.support import renaming
 from tests.support.differential import resume_in_process
 from tests.support.graphs import Ask, Report, ask_twice, chain
 from tests.support.links import links_of
@@ -304,3 +306,31 @@ async def entered(client: Client, store: BlobStore, id: str) -> bool:
     """Whether the store knows the last link."""
     known = [entry.run_id for entry in await checkpoints_of(client, store).runs()]
     return await run_id_of(client, id) in known
+
+
+# --- migrations ---------------------------------------------------------------------------------------------
+
+
+async def test_a_checkpoint_that_a_migration_made_is_verified_and_named_where_it_is_lost(
+    client: Client, task_queue: str
+) -> None:
+    store = BlobStore("memory://")
+    await paused(client, task_queue, renaming.before, store)
+    migrating = {"on_graph_change": renaming.migrate}
+    async with serving(client, task_queue, renaming.after, store=store, **migrating) as durable:
+        run = durable.get_run(task_queue)
+        [request] = await pending(run)
+        await run.respond(request.request_id, True)
+        await pending(run)
+    told = await verify(client, task_queue, store)
+    entries = await checkpoints_of(client, store).headers("renaming", task_queue)
+    [migrated] = [one.header for one in entries if MIGRATED_FROM in one.header.metadata]
+
+    await checkpoints_of(client, store).delete(migrated.checkpoint_id)
+    lost = await verify(client, task_queue, store)
+    rebuilt = await rebuild(client, task_queue, store)
+
+    assert told.same, told.differences
+    assert [one.checkpoint_id for one in lost.differences if one.kind == "unknown"][:1] == [migrated.checkpoint_id]
+    assert "A migration made it" in lost.differences[0].detail
+    assert not rebuilt.complete

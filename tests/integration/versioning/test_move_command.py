@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
+from typing import get_args
 
 from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
 from temporalio.client import Client
 
 from temporal_adapter import BlobStore
+from temporal_adapter.client.moving import MoveOutcome
 from tests.integration.cli.runs.conftest import Desk
 from tests.support.deployments import build, build_of, temporal
 from tests.support.graphs import ask_once
@@ -173,3 +177,13 @@ async def test_runs_are_named_or_queried(desk: Desk) -> None:
 
     assert [one.code for one in (neither, both)] == [2, 2]
     assert "give the WORKFLOW_IDs of runs, or --query" in neither.err
+
+
+async def test_docs_have_the_keys_of_the_json(desk: Desk) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    row = next(line for line in page.splitlines() if line.startswith("| `move` | `namespace`"))
+    document = await desk.json("move", "no-such-run", code=4)
+
+    assert document.keys() | document["runs"][0].keys() | set(get_args(MoveOutcome)) == set(
+        re.findall(r"`(\w+)`", row.split("|")[2])
+    )

@@ -1,7 +1,7 @@
 """Carrying an engine over to another Temporal run in the tests, through the JSON text that passes between the two.
 
-After each time, whatever the old engine knew the new one must know: `forgotten` compares the two attribute by attribute,
-so that a new attribute which is not carried over is found by name.
+After each time, whatever the old engine knew the new one must know: `forgotten` compares the two attribute by
+attribute, so that a new attribute which is not carried over is found by name.
 """
 
 from __future__ import annotations
@@ -74,6 +74,33 @@ def read_events(engine: Engine, blobs: Blobs, offset: int = 0) -> list[wire.Even
         read += events[skip:]
         offset += len(events) - skip
     return read
+
+
+class Lists:
+    """The lists of a run, over all its Temporal runs."""
+
+    engine: Engine
+    blobs: Blobs
+
+    @property
+    def headers(self) -> list[wire.CheckpointHeader]:
+        """The lineage."""
+        return all_of(self.engine, "checkpoints", self.blobs)
+
+    @property
+    def events(self) -> list[wire.Event]:
+        """The events."""
+        return all_of(self.engine, "events", self.blobs)
+
+    @property
+    def trail(self) -> list[wire.Responded]:
+        """The audit trail."""
+        return all_of(self.engine, "responses", self.blobs)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The outputs."""
+        return [None if one is None else self.blobs.read(one) for one in all_of(self.engine, "outputs", self.blobs)]
 
 
 # --- from one engine to another -----------------------------------------------------------------------------

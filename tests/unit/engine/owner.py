@@ -41,7 +41,7 @@ from temporal_adapter.engine import (
 
 from .blobs import Blobs, json_size
 from .host import ILL_TYPED, Clock, Host
-from .leaving import all_of, archive, carried_over, forgotten, read_events, take_up
+from .leaving import Lists, archive, carried_over, forgotten, read_events, take_up
 from .reference import Course, follow
 from .scripted import Script
 
@@ -58,7 +58,7 @@ class Manner:
 
 
 @dataclass
-class Owner:
+class Owner(Lists):
     """One run under way."""
 
     script: Script
@@ -315,26 +315,6 @@ class Owner:
                 assert new.receive(sent) == old.receive(sent)
             assert new.check_pending([request_id]) == old.check_pending([request_id])
         self._numbers = numbers
-
-    @property
-    def headers(self) -> list[wire.CheckpointHeader]:
-        """The lineage, over all Temporal runs."""
-        return all_of(self.engine, "checkpoints", self.blobs)
-
-    @property
-    def events(self) -> list[wire.Event]:
-        """The events, over all Temporal runs."""
-        return all_of(self.engine, "events", self.blobs)
-
-    @property
-    def trail(self) -> list[wire.Responded]:
-        """The audit trail, over all Temporal runs."""
-        return all_of(self.engine, "responses", self.blobs)
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The outputs, over all Temporal runs."""
-        return [None if one is None else self.blobs.read(one) for one in all_of(self.engine, "outputs", self.blobs)]
 
     # --- people ---
 

@@ -125,3 +125,20 @@ def test_base_and_changes_are_always_the_whole_snapshot(script: list[tuple[list[
         if ordinal - lag > acknowledged:
             acknowledged = ordinal - lag
             tracker.acknowledge(base(acknowledged), acknowledged)
+
+
+def test_a_tracker_that_goes_on_from_a_snapshot_holds_the_same_also_what_is_stowed() -> None:
+    tracker, value = SnapshotTracker(), wire.Value(inline=1, size=1)
+    tracker.put(("", "state", "key"), value, 3)
+    tracker.put(("", "state", "gone"), None, 3)
+    tracker.put(("inner", "state", "before"), value, 3)
+    tracker.put(("inner", "stowed", ""), wire.Value(ref="0" * 64, size=9000), 3)
+    tracker.put(("inner", "iteration", ""), 2, 3)
+    tracker.put(("inner", "requests", "r"), None, 3)
+    tracker.base = base(2)
+
+    other = SnapshotTracker()
+    other.load(tracker.snapshot(), 4)
+
+    assert other.snapshot() == tracker.snapshot()
+    assert other.snapshot().changes.children["inner"].stowed is not None

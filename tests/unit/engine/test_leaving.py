@@ -14,12 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temporal_adapter import wire
-from temporal_adapter.engine import CancelRequested, Phase, ResponsesReceived, Seeded, WentOn
+from temporal_adapter.engine import (
+    CancelRequested,
+    Deliver,
+    Notified,
+    Notify,
+    Phase,
+    ResponsesReceived,
+    Seeded,
+    TimeReached,
+    WentOn,
+)
 
-from .cancelling import CancellingOwner
+from .cancelling import CancellingOwner, is_cancellation
 from .leaving import carried_over, take_up
 from .owner import Manner, Owner
 from .scripted import Group, Script, scripts
+from .sessions import SessionOwner
 from .steady import SteadyRun, SteadySession, run, shown
 
 SOAK = int(os.environ.get("GENERATED", "0"))
@@ -114,16 +125,128 @@ def test_a_run_that_is_cancelled_before_it_has_gone_on_ends() -> None:
     assert owner.engine.status().state == "CANCELLED"
 
 
-def test_what_came_before_a_run_has_gone_on_is_taken_as_if_it_had_come_after() -> None:
-    owner = held()
+def not_yet_gone_on(owner: CancellingOwner) -> None:
+    """Carry a run over, but for the fact that it has gone on."""
     text = carried_over(owner.engine)
     owner.engine = owner.new_engine()
+    owner._last.clear()
     take_up(owner.engine, text)
+
+
+def test_what_came_before_a_run_has_gone_on_waits_for_that_and_is_taken_before_the_superstep() -> None:
+    owner = held()
+    not_yet_gone_on(owner)
     owner.tickets.update({7: (), 8: (good(),)})
 
     owner.feed(CancelRequested(7, wire.CancelRequests(request_ids=["e0.0"])))
     owner.feed(ResponsesReceived(8, (good(),)))
+    assert not owner.running
     owner.feed(WentOn(wire.CarryOnResult(continues=1, at="2026-01-01T00:00:00+00:00")))
 
     assert owner.answers[7][0].refused is None
     assert owner.answers[8][0].refused == "request 'e0.0' was cancelled."
+    while not is_cancellation(owner.headers[-1]):
+        owner.feed(owner.running.pop(sorted(owner.running)[0])())
+    assert [one.kind for one in owner.headers] == ["entry", "superstep", "response"]
+
+
+def migrated(owner: CancellingOwner) -> WentOn:
+    """Say that a run went on in another graph, of which all is as it was."""
+    header = wire.replace(owner.engine.promise_migration(), metadata={"migrated_from": owner.engine.lineage.head})
+    _, entries, messages = owner.blobs.checkpoints[owner.engine.lineage.head or ""]
+    owner.blobs.checkpoints[header.checkpoint_id] = (header, entries, messages)
+    base = wire.Base(checkpoint_id=header.checkpoint_id, object=header.checkpoint_id, digest="digest")
+    restored = wire.Restored(
+        base=base,
+        header=header,
+        messages=owner.engine._root.messages,
+        levels={"": owner.engine._root.kept()},
+    )
+    graph = wire.replace(owner.engine._root.graph, signature="another")
+    return WentOn(wire.CarryOnResult(continues=1, graph=graph, restored=restored, at="2026-01-01T00:00:00+00:00"))
+
+
+def test_a_cancellation_that_came_before_a_migration_is_told_to_the_executors_of_the_new_graph() -> None:
+    owner = held()
+    owner.engine.observe(lambda _: None)
+    not_yet_gone_on(owner)
+    owner.engine.observe(lambda _: None)
+    fact = migrated(owner)
+    owner.tickets[7] = ()
+
+    owner.feed(CancelRequested(7, wire.CancelRequests(request_ids=["e0.0"])))
+    owner.feed(fact)
+
+    [delivery] = [one for one in owner.decisions[-1] if isinstance(one, Deliver)]
+    assert (delivery.input.graph, delivery.input.cancelled) == ("another", ["e0.0"])
+    owner.feed(owner.running.pop(sorted(owner.running)[0])())
+    assert is_cancellation(owner.headers[-1])
+
+
+def test_a_migrated_run_reminds_of_its_requests_as_before() -> None:
+    deadline = wire.Deadline(remind_every=10.0, expire_after=100.0)
+    owner = held()
+    root = owner.engine._root
+    asked = wire.replace(root.requests["e0.0"], asked_at="2026-01-01T00:00:00+00:00", deadline=deadline)
+    root.requests["e0.0"] = asked
+    owner.engine._deadlines.watch(asked)
+    owner.engine.receive(TimeReached("2026-01-01T00:00:10+00:00"))
+    owner.engine.receive(Notified(asked, "2026-01-01T00:00:10+00:00"))
+    not_yet_gone_on(owner)
+    owner.engine.observe(lambda _: None)
+
+    owner.engine.receive(migrated(owner))
+
+    assert owner.engine.reminders("e0.0") == 1
+    assert owner.engine.next_due() == "2026-01-01T00:00:20.000000+00:00"
+    reminders = [
+        one for one in owner.engine.receive(TimeReached("2026-01-01T00:00:20+00:00")) if isinstance(one, Notify)
+    ]
+    assert [one.input.number for one in reminders] == [2]
+
+
+def test_a_replay_that_leaves_gives_the_responses_that_are_still_to_be_repeated() -> None:
+    owner = held()
+    owner.engine.observe(lambda _: None)
+    asked = owner.engine._root.requests["e0.0"]
+    routed = owner.host._judge(asked, good()).message
+    repeated = wire.RecordedResponse(checkpoint_id="then", iteration=2, routed=routed)
+    owner.engine._responses.repeat([repeated])
+
+    owner.leave_now()
+    owner.engine.observe(lambda _: None)
+    owner.feed(owner.running.pop(sorted(owner.running)[0])())
+
+    assert [(one.request_id, one.source) for one in owner.trail] == [("e0.0", "replay")]
+
+
+def test_how_a_run_was_set_up_when_it_began_holds_in_all_links() -> None:
+    owner = held()
+    owner.engine.waits_for_operator = owner.engine.counts_requests = True
+
+    owner.leave_now()
+
+    assert owner.engine.waits_for_operator
+    assert owner.engine.counts_requests
+
+
+def test_a_session_that_was_reset_is_still_without_an_input_when_it_has_left() -> None:
+    owner = SessionOwner(ASKS_AND_GOES_ON, Random(0), Manner(leaving=1.0))
+    owner.engine.open_session(wire.StartOptions(session=True))
+    owner._seed({"name": "in", "hops": 0, "pad": ""}, wire.StartOptions(), refused=False)
+    owner._given = {"name": "in", "hops": 0, "pad": ""}
+    settle(owner)
+    owner._reset()
+    settle(owner)
+
+    owner.leave_now()
+
+    seed = owner.engine.input("in", wire.StartOptions())
+    assert (seed.further, seed.graph, seed.snapshot) == (False, None, None)
+    assert seed.header is not None
+    assert seed.header.previous_checkpoint_id is None
+
+
+def settle(owner: SessionOwner) -> None:
+    while owner.running or owner.engine.held:
+        owner.make(sorted(owner.running)[0]) if owner.running else owner.leave_now()

@@ -35,6 +35,9 @@ _AT_LEAST = 100
 """Events of history that a link has, beside those of its beginning, before Temporal's suggestion counts: what a run
 carries may be so much that Temporal suggests it at once."""
 
+_OPENING, _PER_PART = 12, 3
+"""Events of history with which a link begins, roughly, and those more for each part of what it carries."""
+
 _TAIL_BYTES = 32 * 1024
 """Bytes of JSON up to which what is left of a list is carried over; beyond, it goes to the blob store."""
 
@@ -66,7 +69,8 @@ class Continuation(Execution):
         self._carried = None if carried is None else wire.load(wire.Carried, carried)
         super().__init__(options, self._carried)
         self._taken_up = self._carried is None
-        self._opened_at = 0  # events of history with which this link went on: only what follows makes it long
+        self._length = 0  # events of history when it was looked at last, without those with which this link began
+        self._suggested = self._version_changed = False
         if self._carried is not None and self._carried.state is not None:
             self._take_up(self._carried, self._carried.tails or wire.Tails(), self._carried.state)
 
@@ -115,7 +119,6 @@ class Continuation(Execution):
             self._observe(data)
         result = await self._calls.surely("The run", lambda: self._calls.local("carry_on", data))
         self._facts.append(WentOn(self._recorded(wire.CarryOnResult, result)))
-        self._opened_at = workflow.info().get_current_history_length()
 
     async def _fetched(self, part: wire.Value) -> str:
         data = wire.FetchInput(value=part)
@@ -129,14 +132,25 @@ class Continuation(Execution):
 
     def _leaves(self, troubled: bool) -> bool:
         """See base class."""
-        engine, info = self._engine, workflow.info()
-        if engine.continues is None:
+        continues, length = self._engine.continues, self._length
+        if continues is None:
             return False
-        length = info.get_current_history_length() - self._opened_at
         if troubled:
             return length >= _AT_LAST
-        long = length >= engine.continues or (length >= _AT_LEAST and info.is_continue_as_new_suggested())
+        long = length >= continues or (length >= _AT_LEAST and self._suggested)
         return long or self._asked_to_leave or self._migrates or self._moves()
+
+    def _look(self) -> None:
+        """See base class.
+
+        Only an activation that an event of history brings about has the same length and suggestions in a replay: the
+        end of a local activity may come in another workflow task there.
+        """
+        info = workflow.info()
+        carried = 0 if self._carried is None else _OPENING + _PER_PART * len(self._carried.parts)
+        self._length = max(self._length, info.get_current_history_length() - carried)
+        self._suggested = info.is_continue_as_new_suggested()
+        self._version_changed = info.is_target_worker_deployment_version_changed()
 
     def _moves(self) -> bool:
         """Whether the run is to move to another version of its worker deployment.
@@ -146,7 +160,7 @@ class Continuation(Execution):
         carried = self._carried
         if not self._engine.moves or (carried is not None and carried.moved and carried.moved_from == _build()):
             return False
-        return workflow.info().is_target_worker_deployment_version_changed()
+        return self._version_changed
 
     def _over(self) -> bool:
         """Whether the run is over, or to go on as another Temporal run."""

@@ -138,9 +138,7 @@ class Execution:
             self._engine.observe(self._observe)
         self._facts: list[Fact] = []
         self._notifying = asyncio.Semaphore(_REMINDERS_AT_ONCE)
-        self._attendance = Attendance(
-            self._engine, self._spawn, self._facts.append, lambda: self._clock, carried.counted
-        )
+        self._attendance = Attendance(self._engine, self._spawn, self._tell, lambda: self._clock, carried.counted)
         self._deliveries: dict[int, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
         self._tickets: int = 0
@@ -308,6 +306,13 @@ class Execution:
             told = {"next": journal.length, "state": journal.state, "failure": failure}
             self._turn_progress[ended] = wire.replace(self._turn_progress[ended], **told)
 
+    def _tell(self, fact: Fact) -> None:
+        self._look()
+        self._facts.append(fact)
+
+    def _look(self) -> None:
+        """See how long history is; called where an event of it brings something about."""
+
     def _leaves(self, troubled: bool) -> bool:
         """Whether the run is to go on as another Temporal run; `troubled`: the blob store is in trouble."""
         return False
@@ -340,9 +345,11 @@ class Execution:
         except FailureError as error:
             if is_cancelled_exception(error) and (self._engine.phase is not Phase.RUNNING or self._engine.held):
                 return  # cancelled by us: a sibling failed, the run was cancelled, or is to be migrated first
+            self._look()
             self._error = error
             self._facts.append(DeliveryFailed(decision.index, self._failure_of(error)))
         else:
+            self._look()
             self._facts.append(DeliveryFinished(decision.index, self._recorded(wire.DeliveryResult, result)))
         finally:
             self._deliveries.pop(decision.index, None)
@@ -417,6 +424,7 @@ class Execution:
                 self._warn(f"Nobody could be reminded of request {request.request_id!r}: {self._told(error)}")
         else:
             at = max(at, self._recorded(wire.NotifyResult, result).at)
+        self._look()
         self._facts.append(Notified(request, at))
 
     async def _commit(self, decision: Commit) -> None:
@@ -429,6 +437,7 @@ class Execution:
             if not is_cancelled_exception(error):
                 raise
         else:
+            self._look()
             committed = self._recorded(wire.CommitResult, result)
             self._facts.append(Committed(committed.records, tuple(committed.stowed)))
 

@@ -36,6 +36,7 @@ class People(Queries):
 
     @workflow.signal(dynamic=True)
     async def _signal(self, name: str, payloads: Sequence[RawValue]) -> None:
+        self._look()
         if name not in SIGNALS:
             self._warn(f"Signal {name!r} is unknown, and was ignored; there are: {', '.join(SIGNALS)}.")
             return
@@ -66,6 +67,7 @@ class People(Queries):
 
         Within one Temporal run, Temporal sees to that.
         """
+        self._look()
         update = workflow.current_update_info()
         assert update is not None
         known = self._answered_updates
@@ -83,6 +85,7 @@ class People(Queries):
 
     @workflow.update(name="respond", description="Answer pending requests; fails with the reason if refused.")
     async def _respond_update(self, responses: Any = None, *more: Any) -> Any:
+        self._look()
         return await self._respond(wire.parse_responses(responses, *more))
 
     async def _respond(

@@ -36,6 +36,7 @@ class Sessions(People):
 
     @workflow.update(name="run", description="Give a session an input, responses, or a checkpoint to go on from.")
     async def _run_update(self, data: Any = None, *more: Any) -> Any:
+        self._look()
         given = wire.parse_session_input(data, *more)
         await self._in_turn()
         await self._opened()

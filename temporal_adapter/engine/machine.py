@@ -150,7 +150,9 @@ class Engine(LeavingRun):
             case InputRefused(failure):
                 self._on_input_refused(failure)
             case DeliveryFinished(index, result):
+                self._may_hold = True
                 self._on_delivery_finished(index, result)
+                self._may_hold = False
             case DeliveryFailed(index, failure):
                 self._on_delivery_failed(index, failure)
             case ResponsesReceived(ticket, responses, whole, source, state):

@@ -81,6 +81,9 @@ class Run:
         self.held = False
         self._start_shown = False  # that it starts was shown: it was given back by workers of another graph
         self._graph_awaited = False  # responses are judged by workers of another graph, once the run is migrated
+        self._may_hold = (
+            False  # a delivery has just ended: what else lets a run go on may be in another order in a replay
+        )
         self._anyway = False  # what is held begins even where no message is in flight
         self.continues: int | None = None
         self.moves = False
@@ -292,7 +295,7 @@ class Run:
             self._workflow_failed(level, failure)
             return
         if level is self._root:
-            if self._leaves(self._recorder.troubled):
+            if self._may_hold and self._leaves(self._recorder.troubled):
                 self.held, self._anyway = True, anyway
                 return
             if not self._start_shown:

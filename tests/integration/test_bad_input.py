@@ -69,16 +69,6 @@ async def test_a_message_that_has_no_stored_form_is_refused_before_the_start(cli
         await durable.start(number for number in range(3))
 
 
-async def test_start_options_of_a_newer_release_are_refused(client: Client, task_queue: str) -> None:
-    async with serving(client, task_queue, chain):
-        options = {"v": 99, "encoding": "tagged"}
-        handle = await client.start_workflow("chain", args=[1, options], id=task_queue, task_queue=task_queue)
-        error = await failure_of(handle)
-
-    assert error.type == "WireError"
-    assert "99" in error.message
-
-
 @pytest.mark.parametrize("options", ["json", [], {"encoding": "xml"}, {"encoding": "\ud800"}], ids=ascii)
 async def test_start_options_of_another_shape_are_refused(client: Client, task_queue: str, options: Any) -> None:
     async with serving(client, task_queue, chain):

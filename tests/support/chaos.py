@@ -55,6 +55,20 @@ KEPT: dict[str, tuple[str, ...]] = {
     "test_a_run_that_waits_for_approvals_goes_on_with_new_workers": ("approve_last",),
     "test_a_team_that_waits_for_a_person_goes_on_with_new_workers": ("reviewed",),
     "test_a_workflow_from_yaml_does_the_same_as_in_process": ("True-inputs", "False-text"),
+    # runs that go on as new Temporal runs at every chance
+    "test_a_suite_holds_of_runs_that_go_on_at_every_chance": (),
+    "test_a_run_of_many_links_is_as_one_in_process": (
+        "carried along-chain",
+        "through the blob store-loop",
+        "through the blob store-fan-in that waits a superstep",
+        "carried along-fan-out and fan-in",
+        "carried along-executor state by hooks",
+        "through the blob store-custom events",
+        "carried along-two requests, answered one by one",
+        "through the blob store-two requests, answered one by one",
+        "through the blob store-attributes of an executor without hooks",
+        "carried along-loop without end",
+    ),
     # stored histories: all of them changed, cut everywhere, recorded anew, in every Python
     "test_histories_replay_when_cut_after_every_workflow_task": (),
     "test_no_history_at_all_that_is_changed_replays": (),

@@ -304,6 +304,7 @@ class Owner(Lists):
         numbers, self._numbers = self._numbers, itertools.count(100_000)
         new = Engine(lambda: stamp(next(self._numbers)), leaves=lambda _: True)
         take_up(new, text)
+        new._may_hold = True  # as the old one is held
         new.receive(WentOn(wire.CarryOnResult(continues=1, at="2026-01-01T00:00:00+00:00")))
         known = {response.request_id: response for sent in self.tickets.values() for response in sent}
         ids = [*known, *old._responses.inbox._gone, "unknown"]

@@ -47,6 +47,8 @@ def links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(continuation, "_TAIL_BYTES", 0)
     monkeypatch.setattr(continuation, "_CARRIED_BYTES", 0)
     monkeypatch.setattr(continuation, "_PART_BYTES", 1500)
+    monkeypatch.setattr(continuation, "_OPENING", 0)
+    monkeypatch.setattr(continuation, "_PER_PART", 0)
 
 
 async def paused(client: Client, id: str, build: Callable[[], Workflow], store: BlobStore) -> list[str]:
@@ -179,7 +181,11 @@ async def test_of_links_that_the_server_has_forgotten_it_is_told_what_is_lost_an
     assert not rebuilt.complete
     assert [one.checkpoint_id for run in rebuilt.runs for one in run.failed] == [ids[0]]
     assert [one.place for run in rebuilt.runs for one in run.lost] == [f"events 0 to {page.next - 1}"]
-    assert await answered(client, task_queue, gathering_long_then_asking, store)
+    async with serving(client, task_queue, gathering_long_then_asking, store=store) as durable:  # it goes on to its end
+        run = durable.get_run(task_queue)
+        [request] = await pending(run)
+        await run.respond(request.request_id, True)
+        assert (await run.handle.result())["state"] == "IDLE"
 
 
 # --- checkpoints of earlier links ---------------------------------------------------------------------------

@@ -32,6 +32,8 @@ def links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "DEFAULT_CONTINUES_AFTER", 1)
     monkeypatch.setattr(continuation, "_TAIL_BYTES", 0)
     monkeypatch.setattr(continuation, "_CARRIED_BYTES", 0)
+    monkeypatch.setattr(continuation, "_OPENING", 0)
+    monkeypatch.setattr(continuation, "_PER_PART", 0)
 
 
 async def pruned(client: Client, store: BlobStore, **policy: Any) -> Pruned:

@@ -24,6 +24,8 @@ def links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "DEFAULT_CONTINUES_AFTER", 1)
     monkeypatch.setattr(continuation, "_TAIL_BYTES", 0)
     monkeypatch.setattr(continuation, "_CARRIED_BYTES", 0)
+    monkeypatch.setattr(continuation, "_OPENING", 0)
+    monkeypatch.setattr(continuation, "_PER_PART", 0)
 
 
 async def test_a_run_is_listed_once_with_the_time_it_began(

@@ -207,15 +207,11 @@ class Continuation(Execution):
 
     def _to_carry(self) -> wire.Carried:
         engine, turns = self._engine, self._turn_progress.items()
-        assert engine.continues is not None
         return wire.Carried(
             clock=self._clock,
-            link=1 if self._carried is None else self._carried.link + 1,
             moved=self._asked_to_leave or self._moves(),
             moved_from=_build(),
             migrates=self._migrates,
-            continues=engine.continues,
-            moves=engine.moves,
             counted=self._attendance.counted,
             live=0 if self._stream is None else self._stream.offset,
             streams=self._streams,
@@ -230,11 +226,12 @@ class Continuation(Execution):
     async def _archive(self) -> bool:
         """Bring lists that have become long to the blob store; return whether nothing came in between."""
         for name, log in self._engine.logs.items():
-            texts = [wire.to_bytes(msgspec.to_builtins(item)) for item in log.items]
-            if sum(map(len, texts)) <= _TAIL_BYTES:
+            items: list[Any] = [msgspec.to_builtins(item) for item in log.items]
+            sizes = [len(wire.to_bytes(item)) for item in items]
+            if sum(sizes) <= _TAIL_BYTES:
                 continue
-            pages = list(_paged(texts))
-            values = await self._kept([json.loads(b"[" + b",".join(texts[first:next]) + b"]") for first, next in pages])
+            pages = _paged(sizes)
+            values = await self._kept([items[first:next] for first, next in pages])
             if values is None:
                 return False
             archived = [
@@ -259,16 +256,16 @@ class Continuation(Execution):
         return values
 
 
-def _paged(texts: Sequence[bytes]) -> list[tuple[int, int]]:
+def _paged(sizes: Sequence[int]) -> list[tuple[int, int]]:
     """Return where pages of so large items begin and end."""
     pages: list[tuple[int, int]] = []
     first, size = 0, 0
-    for place, text in enumerate(texts):
-        if place > first and size + len(text) > _PART_BYTES:
+    for place, own in enumerate(sizes):
+        if place > first and size + own > _PART_BYTES:
             pages.append((first, place))
             first, size = place, 0
-        size += len(text)
-    return [*pages, (first, len(texts))]
+        size += own
+    return [*pages, (first, len(sizes))]
 
 
 def _build() -> str:

@@ -117,7 +117,7 @@ class Execution:
     """The engine and the activities under way."""
 
     def __init__(self, options: Any, carried: wire.Carried | None = None) -> None:
-        carried = carried or wire.Carried(clock="", continues=0)  # nothing
+        carried = carried or wire.Carried(clock="")  # nothing
         self._stream = StreamLog(carried.live) if may_stream(options) else None
         self._streams_by_default = asks_for_stream(options)
         self._streams = self._streams_by_default or carried.streams  # a turn of a session may ask for it

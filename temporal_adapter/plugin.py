@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from datetime import timedelta
@@ -29,6 +28,7 @@ from temporal_adapter.execution import ACTIVITY_CONFIG, DEFAULT_ACTIVITY_CONFIG
 from temporal_adapter.host import HEARTBEAT_THROTTLE, Host, OnFailure, activities, has_dynamic, stranger_activity
 from temporal_adapter.migration import OnGraphChange
 from temporal_adapter.pool import GraphPool
+from temporal_adapter.sandbox import let_through
 from temporal_adapter.search_attribute import check_attribute
 from temporal_adapter.store import BlobStore, StoreError
 from temporal_adapter.versioning import VersioningBehavior, versioning
@@ -77,7 +77,7 @@ class AgentFrameworkPlugin(SimplePlugin):
             their names: `"wait"`, until a worker has its graph again, as after a rollback; `"fail"`; or a function
             `(checkpoint, workflow) -> checkpoint`, plain or async, that migrates it (`temporal_adapter.migration`).
         continue_as_new_after: So many events in a run's history, and it goes on as a new Temporal run of the same
-            workflow id at its next checkpoint; also when Temporal suggests it, and only then unless given.
+            workflow id at its next checkpoint. It does so when Temporal suggests it (4,096 events), too.
 
     Raises:
         ConfigurationError: A workflow or an option is not usable; the message says what to change.
@@ -188,17 +188,8 @@ class AgentFrameworkPlugin(SimplePlugin):
 
 
 def _pass_through(runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Let the sandbox use the adapter's modules as they are.
-
-    They hold no state and are deterministic by construction, so importing them again for each run would only cost time
-    and memory.
-    """
     runner = runner or SandboxedWorkflowRunner()
-    if not isinstance(runner, SandboxedWorkflowRunner):
-        return runner
-    return dataclasses.replace(
-        runner, restrictions=runner.restrictions.with_passthrough_modules("temporal_adapter", "msgspec")
-    )
+    return let_through(runner) if isinstance(runner, SandboxedWorkflowRunner) else runner
 
 
 class _ActivityOptions:

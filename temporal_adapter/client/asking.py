@@ -22,9 +22,9 @@ from temporalio.common import QueryRejectCondition
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_adapter import wire
-from temporal_adapter.wire.names import NOT_TAKEN_UP
 
 from .errors import NoWorker, RunNotFound, UnknownWorkflow, explained, known_workflows, says_not_registered
+from .taken_up import once_taken_up
 from .task_queues import pollers
 from .workflow import DurableWorkflow
 
@@ -156,20 +156,18 @@ class Asking:
         handle = cast("Any", self._client.get_workflow_handle(run.workflow_id, run_id=run.run_id))
 
         async def query(name: str, *args: Any) -> Any:
-            nonlocal handle
-            give_up = asyncio.get_running_loop().time() + _ANSWER_TIMEOUT.total_seconds()
-            while True:
-                asking = handle.query(name, args=args, reject_condition=self._rejected, rpc_timeout=_ANSWER_TIMEOUT)
-                try:
-                    return await durable.unless_stuck(asking)
-                except WorkflowQueryRejectedError as error:
-                    if error.status is not WorkflowExecutionStatus.CONTINUED_AS_NEW:
-                        raise
+            async def ask() -> Any:
+                nonlocal handle
+                while True:
+                    asking = handle.query(name, args=args, reject_condition=self._rejected, rpc_timeout=_ANSWER_TIMEOUT)
+                    try:
+                        return await durable.unless_stuck(asking)
+                    except WorkflowQueryRejectedError as error:
+                        if error.status is not WorkflowExecutionStatus.CONTINUED_AS_NEW:
+                            raise
                     handle = cast("Any", self._client.get_workflow_handle(run.workflow_id))  # it went on since
-                except WorkflowQueryFailedError as error:
-                    if NOT_TAKEN_UP not in str(error) or asyncio.get_running_loop().time() > give_up:
-                        raise
-                    await asyncio.sleep(_LOOK_SECONDS)
+
+            return await once_taken_up(ask, _LOOK_SECONDS, _ANSWER_TIMEOUT.total_seconds())
 
         return query
 

@@ -19,7 +19,6 @@ from temporalio.common import QueryRejectCondition
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
 from temporal_adapter.values import to_plain_json
-from temporal_adapter.wire.names import NOT_TAKEN_UP
 
 from .errors import CancelRefused, NoWorker, ResponseRefused, RunClosed, explained
 from .pages import all_items, events_from
@@ -27,6 +26,7 @@ from .raising import raised_again
 from .reading import EventReader, run_result
 from .streaming import LiveMerge, read_live
 from .stuck import check_known
+from .taken_up import once_taken_up
 from .told import Accepted, Answered, CheckpointInfo, FailedExecutor, RunStatus
 from .updates import update
 
@@ -377,15 +377,12 @@ class DurableRun:
             return (await self.handle.describe()).status is not WorkflowExecutionStatus.RUNNING
 
     async def _query(self, name: str, *args: Any) -> Any:
-        while True:
-            try:
-                with self.explained():
-                    query = self.handle.query(name, args=args, reject_condition=QueryRejectCondition.NONE)
-                    return await self.unless_stuck(query)
-            except WorkflowQueryFailedError as error:
-                if not str(error).startswith(NOT_TAKEN_UP):
-                    raise
-            await asyncio.sleep(_POLL_SECONDS[0])
+        async def ask() -> Any:
+            with self.explained():
+                query = self.handle.query(name, args=args, reject_condition=QueryRejectCondition.NONE)
+                return await self.unless_stuck(query)
+
+        return await once_taken_up(ask, _POLL_SECONDS[0])
 
     async def unless_stuck(self, answer: Coroutine[Any, Any, Any]) -> Any:
         """Wait for an answer that takes a worker; stop when the workers there are do not know the workflow."""

@@ -74,9 +74,8 @@ class Sessions(People):
             lambda: self._turn != update_id or self._engine.phase in ended or self._released_turn == update_id
         )
         journal, progress = self._engine.journal, self._turn_progress[update_id]
-        if (
-            progress.next is None and self._released_turn == update_id and not self._engine.held
-        ):  # its input was not taken in
+        released = self._released_turn == update_id
+        if progress.next is None and released and not self._engine.held:  # its input was not taken in
             self._turn, self._streams = None, self._streams_by_default
             del self._turn_progress[update_id]
             raise continues()

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from agent_framework import WorkflowEvent, WorkflowRunState
-from temporalio.client import WorkflowQueryFailedError, WorkflowQueryRejectedError
+from temporalio.client import WorkflowQueryRejectedError
 from temporalio.common import QueryRejectCondition
 
 from temporal_adapter import wire
 from temporal_adapter.client import DurableRun, NoWorker, RunNotFound
 from temporal_adapter.client.pages import all_items
 from temporal_adapter.client.reading import EventReader
-from temporal_adapter.wire.names import NOT_TAKEN_UP
+from temporal_adapter.client.taken_up import once_taken_up
 
 logger = logging.getLogger(__name__)
 
@@ -75,15 +74,12 @@ class SessionView:
         return known[1] if known is not None and known[0] == request else await self._reader.request(request)
 
     async def _query(self, name: str, *args: Any) -> Any:
-        while True:
-            try:
-                query = self._run.handle.query(name, args=args, reject_condition=QueryRejectCondition.NOT_OPEN)
-                with self._run.explained():
-                    return await self._run.unless_stuck(query)
-            except WorkflowQueryFailedError as error:
-                if NOT_TAKEN_UP not in str(error):
-                    raise
-            await asyncio.sleep(_LOOK_SECONDS)
+        async def ask() -> Any:
+            query = self._run.handle.query(name, args=args, reject_condition=QueryRejectCondition.NOT_OPEN)
+            with self._run.explained():
+                return await self._run.unless_stuck(query)
+
+        return await once_taken_up(ask, _LOOK_SECONDS)
 
 
 async def _patiently(ask: Callable[[], Awaitable[AnswerT]], without: AnswerT) -> AnswerT:

@@ -96,16 +96,16 @@ class Level:
 
     def carried(self) -> wire.CarriedLevel:
         """Return what this level knows between two supersteps of the run, beside the snapshot."""
-        kept = self.kept()
         return wire.CarriedLevel(
-            iteration=kept.iteration, buffers=kept.buffers, requests=kept.requests, completed=dict(self.completed)
+            iteration=self.iteration,
+            buffers=dict(self.buffers),
+            requests=dict(self.requests),
+            completed=dict(self.completed),
         )
 
     def go_on(self, carried: wire.CarriedLevel) -> None:
         """Go on where another Temporal run of the same run was."""
-        self.restore(
-            wire.RestoredLevel(iteration=carried.iteration, buffers=carried.buffers, requests=carried.requests)
-        )
+        self.restore(carried)
         self.completed.update(carried.completed)
 
     @property

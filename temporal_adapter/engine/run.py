@@ -81,9 +81,8 @@ class Run:
         self.held = False
         self._start_shown = False  # that it starts was shown: it was given back by workers of another graph
         self._graph_awaited = False  # responses are judged by workers of another graph, once the run is migrated
-        self._may_hold = (
-            False  # a delivery has just ended: what else lets a run go on may be in another order in a replay
-        )
+        # A delivery has just ended: what else lets a run go on may come in another order in a replay.
+        self._may_hold = False
         self._anyway = False  # what is held begins even where no message is in flight
         self.continues: int | None = None
         self.moves = False

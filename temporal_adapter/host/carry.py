@@ -5,13 +5,11 @@ What is carried over, and when, is the engine's to say (`engine.leaving`).
 
 from __future__ import annotations
 
-from temporalio import activity
-
 from temporal_adapter import wire
-from temporal_adapter.store import StoreError
 
 from .context import Host, Stores, now
 from .migrate import migrated
+from .seed import run_entry
 
 
 async def keep(host: Host, data: wire.KeepInput) -> wire.KeepResult:
@@ -42,7 +40,7 @@ async def carry_on(host: Host, data: wire.CarryOnInput) -> wire.CarryOnResult:
         ApplicationError: The checkpoint cannot be migrated, and the run waits.
     """
     stores = host.stores()
-    await _enter(stores, host.name, data)
+    await _enter(host, stores, data)
     result = wire.CarryOnResult(continues=host.continues_after, moves=host.moves, at=now())
     if not data.migrates or data.header is None or data.checkpoint_id is None:
         return result
@@ -50,32 +48,20 @@ async def carry_on(host: Host, data: wire.CarryOnInput) -> wire.CarryOnResult:
         if graph.workflow.graph_signature_hash == data.graph:  # a rollback, or a worker of the release before
             return result
         restored, commit = await migrated(host, graph, stores, data.checkpoint_id, data.header, data.clock)
-        if commit.base is None:
-            raise StoreError(f"The migrated checkpoint cannot be written: {commit.error}")
         description = graph.description()
     return wire.replace(result, graph=description, restored=restored, commit=commit, at=now())
 
 
-async def _enter(stores: Stores, name: str, data: wire.CarryOnInput) -> None:
+async def _enter(host: Host, stores: Stores, data: wire.CarryOnInput) -> None:
     """Have the store know the link, and that the one before goes on in it."""
-    info = activity.info()
-    workflow_id, run_id = info.workflow_id or "", info.workflow_run_id or ""
-    known = {one.run_id: one for one in await stores.checkpoints.runs(name, workflow_id)}
-    if run_id not in known:
-        entry = wire.RunEntry(
-            workflow_name=name,
-            workflow_id=workflow_id,
-            run_id=run_id,
-            task_queue=info.task_queue,
-            at=now(),
-            on_failure="wait" if data.waits_for_operator else "fail",
-            stream=data.options.stream,
-            session=data.options.session,
-            restored=data.options.restore,
-            continued=wire.Continued(run_id=data.continued, checkpoint_id=data.checkpoint_id),
-        )
+    entry = wire.replace(
+        run_entry(host, data.options),
+        on_failure="wait" if data.waits_for_operator else "fail",
+        continued=wire.Continued(run_id=data.continued, checkpoint_id=data.checkpoint_id),
+    )
+    if await stores.checkpoints.run(host.name, entry.workflow_id, entry.run_id) is None:
         await stores.checkpoints.put_run(entry)
-    before = known.get(data.continued)
+    before = await stores.checkpoints.run(host.name, entry.workflow_id, data.continued)
     if before is not None and (before.ended is None or before.ended.state == "reset"):
         ended = wire.Ended(state="continued", checkpoint_id=data.checkpoint_id, at=now())
         await stores.checkpoints.put_run(wire.replace(before, ended=ended))

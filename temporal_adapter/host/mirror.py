@@ -75,8 +75,7 @@ async def end(stores: Stores, graph: wire.Graph, ended: wire.Ended) -> None:
         StoreError: The store cannot be read or written.
     """
     info = activity.info()
-    known = await stores.checkpoints.runs(graph.name, info.workflow_id or "")
-    entry = next((one for one in known if one.run_id == info.workflow_run_id), None)
+    entry = await stores.checkpoints.run(graph.name, info.workflow_id or "", info.workflow_run_id or "")
     if entry is None:  # of a run that an earlier release started
         entry = wire.RunEntry(
             workflow_name=graph.name,

@@ -32,7 +32,7 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
         ApplicationError: No handler of the start executor accepts the input; names the accepted types. Or a session has
             another graph than this worker.
     """
-    run = _run_entry(host, data.options)
+    run = run_entry(host, data.options)
     if data.options.restore is not None:
         return await restore(host, data, data.options.restore, run)
     async with host.pool.borrow(fresh=True) as graph:  # fresh: an agent's session is this run's own
@@ -63,7 +63,7 @@ async def seed(host: Host, data: wire.SeedInput) -> wire.SeedResult:
         return wire.replace(result, commit=commit, run=run if missed else None)
 
 
-def _run_entry(host: Host, options: wire.StartOptions) -> wire.RunEntry:
+def run_entry(host: Host, options: wire.StartOptions) -> wire.RunEntry:
     """Return what the store is to know of the run."""
     info = activity.info()
     return wire.RunEntry(

@@ -8,7 +8,7 @@ runs, the last of these links counts, which goes on from the one before until it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -18,10 +18,10 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_adapter import wire
 from temporal_adapter.converter import ordered_json
-from temporal_adapter.store import BlobStore, CheckpointStore, CorruptObject, StoreError
+from temporal_adapter.store import BlobStore, CheckpointStore, CorruptObject, StoreError, last_link, links_after
 
 from .reports import Adoption
-from .runs import Stores
+from .runs import Stores, link_before
 
 _AT_ONCE = 8  # workflow ids
 
@@ -83,17 +83,8 @@ async def _last_runs(checkpoints: CheckpointStore) -> tuple[list[wire.RunEntry],
     for entry in sorted(entries, key=lambda entry: (entry.at, entry.run_id)):
         if entry.workflow_id not in unread:
             last[entry.workflow_id] = entry
-    following = {(one.workflow_id, one.continued.run_id): one for one in entries if one.continued is not None}
-    return [_last_link(one, following) for one in last.values()], failed
-
-
-def _last_link(run: wire.RunEntry, following: Mapping[tuple[str, str], wire.RunEntry]) -> wire.RunEntry:
-    """Return the last link of a run. By what each went on from, not by time: clocks differ."""
-    passed = {run.run_id}
-    while (link := following.get((run.workflow_id, run.run_id))) is not None and link.run_id not in passed:
-        run = link
-        passed.add(run.run_id)
-    return run
+    by_link, after = {(one.workflow_id, one.run_id): one for one in entries}, links_after(entries)
+    return [by_link[last_link((one.workflow_id, one.run_id), after)] for one in last.values()], failed
 
 
 async def _strangers(checkpoints: CheckpointStore, known: Container[str]) -> list[Adoption]:
@@ -181,9 +172,7 @@ class _Adopting:
 
     async def _went_on_as(self, run: wire.RunEntry, run_id: str) -> bool:
         """Whether the server's run is a link of this one, which the store was not told of."""
-        async for event in self._client.get_workflow_handle(run.workflow_id, run_id=run_id).fetch_history_events():
-            return event.workflow_execution_started_event_attributes.continued_execution_run_id == run.run_id
-        return False
+        return await link_before(self._client, run.workflow_id, run_id) == run.run_id
 
     async def _start(self, run: wire.RunEntry, checkpoint_id: str | None, report: Adoption) -> Adoption:
         options = wire.StartOptions(

@@ -32,6 +32,7 @@ from temporal_adapter.store import (
     CheckpointStore,
     StoreError,
     ValueStore,
+    as_changes,
     bare_manifest,
     overlay,
     unstowed,
@@ -369,16 +370,7 @@ def _restored(options: wire.StartOptions) -> list[str]:
 
 
 def _whole(entries: wire.SnapshotEntries) -> wire.Changes:
-    return wire.Changes(
-        state={**entries.state},
-        executors={**entries.executors},
-        attributes={**entries.attributes},
-        buffers={**entries.buffers},
-        requests={**entries.requests},
-        iteration=entries.iteration,
-        children={path: _whole(child) for path, child in entries.children.items()},
-        whole=True,
-    )
+    return wire.replace(as_changes(entries), children={path: _whole(child) for path, child in entries.children.items()})
 
 
 def _bases(told: Told) -> Iterator[wire.Base]:

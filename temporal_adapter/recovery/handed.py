@@ -29,17 +29,10 @@ def handed_over(carried: wire.Carried | None) -> tuple[Handed, ...]:
     """Return what a link was left; nothing of a run's first link."""
     if carried is None:
         return ()
-    archived = carried.archived
-    lists = {
-        "events": archived.events,
-        "outputs": archived.outputs,
-        "checkpoints": archived.checkpoints,
-        "responses": archived.responses,
-    }
     pages = [
         Handed(f"{name} {page.first} to {page.next - 1}", page.page, headers=name == "checkpoints")
-        for name, pages in lists.items()
-        for page in pages
+        for name in wire.Archived.__struct_fields__
+        for page in getattr(carried.archived, name)
     ]
     count = len(carried.parts)
     parts = [Handed(f"part {n} of {count} of what is carried over", one) for n, one in enumerate(carried.parts, 1)]

@@ -113,13 +113,22 @@ class Links:
         return way
 
     async def _link_before(self, run_id: str) -> str:
-        handle = self._client.get_workflow_handle(self._workflow_id, run_id=run_id)
         try:
-            async for event in handle.fetch_history_events(page_size=1):
-                return event.workflow_execution_started_event_attributes.continued_execution_run_id
+            return await link_before(self._client, self._workflow_id, run_id)
         except RPCError as error:
             raise _not_there(self._workflow_id, error) from error
-        return ""
+
+
+async def link_before(client: Client, workflow_id: str, run_id: str) -> str:
+    """Return the run id of the link before a run, as its history's first event has it; empty for the first link.
+
+    Raises:
+        temporalio.service.RPCError: The server does not have the run, or refuses.
+    """
+    handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+    async for event in handle.fetch_history_events(page_size=1):
+        return event.workflow_execution_started_event_attributes.continued_execution_run_id
+    return ""
 
 
 async def run_ids(client: Client, workflow_id: str) -> Sequence[str]:

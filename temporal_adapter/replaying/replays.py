@@ -21,10 +21,11 @@ from temporalio.client import WorkflowHistory
 from temporalio.converter import DataConverter
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.worker import Plugin, Replayer
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
 from temporal_adapter.histories import activity_types, shows_ours
+from temporal_adapter.sandbox import let_through
 from temporal_adapter.wire.names import NOT_REGISTERED
 from temporal_adapter.workflow import workflow_type
 
@@ -152,7 +153,7 @@ class _Common:
 def _common(release: Release, threads: ThreadPoolExecutor) -> _Common:
     options: dict[str, Any] = {
         "workflow_task_executor": threads,
-        "workflow_runner": _sandbox(),
+        "workflow_runner": let_through(SandboxedWorkflowRunner()),  # as workers with the plugin have it
         "data_converter": release.data_converter,
         "runtime": _quiet_runtime(),
         "plugins": release.plugins,
@@ -255,12 +256,6 @@ class _Replaying:
         codec = self._release.data_converter.payload_codec
         found = await first_divergence(history.events, trace, verdict.temporal, codec)
         return replace(verdict, outcome="diverges", reason=found.text, divergence=found)
-
-
-def _sandbox() -> SandboxedWorkflowRunner:
-    """Return the runner that workers with the plugin have (`plugin`)."""
-    restrictions = SandboxRestrictions.default.with_passthrough_modules("temporal_adapter", "msgspec")
-    return SandboxedWorkflowRunner(restrictions=restrictions)
 
 
 def _name_of(workflow_class: type) -> str | None:

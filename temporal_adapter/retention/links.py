@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from temporal_adapter import wire
+from temporal_adapter.store import last_link, links_after
 
 from .runs import Known, Run
 
@@ -19,11 +20,7 @@ class Links:
 
     def __init__(self, entries: Iterable[wire.RunEntry], known: Known) -> None:
         self._known = known
-        self._next = {
-            (entry.workflow_id, entry.continued.run_id): (entry.workflow_id, entry.run_id)
-            for entry in entries
-            if entry.continued is not None
-        }
+        self._after = links_after(entries)
         self._ends = {
             (workflow_id, known.chains[workflow_id, run_id]): (workflow_id, run_id)
             for workflow_id, run_id in known.states
@@ -32,8 +29,5 @@ class Links:
 
     def last(self, run: Run) -> Run:
         """Return the last link that is known of."""
-        passed = {run}
-        while (following := self._next.get(run)) is not None and following not in passed:
-            run = following
-            passed.add(run)
+        run = last_link(run, self._after)
         return self._ends.get((run[0], self._known.chains.get(run, "")), run)

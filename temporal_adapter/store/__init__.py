@@ -9,7 +9,8 @@ about a run. From the bottom up:
     contents     objects named by their content, with `key` where a codec encodes; `pruning` keeps them from vanishing
     values       tagged JSON as such objects, large ones in `chunks`; `spill` decides what goes there
     forms        a checkpoint in one piece, or in `pages` and changes (`overlay`)
-    checkpoints  the checkpoints of a namespace, with `index`, `runs` and `lineage`; `references` is what they need
+    checkpoints  the checkpoints of a namespace, with `index`, `runs`, `links` and `lineage`; `references` is what they
+                 need
 
 `names` has the names of all objects.
 """
@@ -18,9 +19,10 @@ from .blobs import BlobStore
 from .checkpoints import CheckpointStore
 from .errors import CodecNeeded, CorruptObject, MissingObject, StoreError
 from .lineage import heads_of, lineage_order, youngest_head
+from .links import Link, last_link, links_after
 from .manifests import bare_manifest, with_entries
 from .names import RECORDED_RANK, attempt_rank
-from .overlay import overlay, unstowed
+from .overlay import as_changes, overlay, unstowed
 from .spill import INLINE_BUDGET, INLINE_LIMIT, Spill
 from .values import CACHE_BYTES, ValueStore
 
@@ -33,14 +35,18 @@ __all__ = [
     "CheckpointStore",
     "CodecNeeded",
     "CorruptObject",
+    "Link",
     "MissingObject",
     "Spill",
     "StoreError",
     "ValueStore",
+    "as_changes",
     "attempt_rank",
     "bare_manifest",
     "heads_of",
+    "last_link",
     "lineage_order",
+    "links_after",
     "overlay",
     "unstowed",
     "with_entries",

@@ -237,6 +237,15 @@ class CheckpointStore:
             # A prune may be taking that checkpoint, unless it listed this entry as well.
             await check_not_pruned(self._blobs, self._namespace, self._clock())
 
+    async def run(self, workflow_name: str, workflow_id: str, run_id: str) -> wire.RunEntry | None:
+        """Return the entry of a run; None if there is none.
+
+        Raises:
+            CorruptObject: It is damaged, or that of another run.
+            StoreError: The store cannot be read, or a later release wrote it.
+        """
+        return await self._runs.get(workflow_name, workflow_id, run_id)
+
     async def runs(self, workflow_name: str | None = None, workflow_id: str | None = None) -> list[wire.RunEntry]:
         """Return the entries of all runs, or of those of a workflow or workflow id, oldest first.
 

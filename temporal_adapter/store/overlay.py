@@ -86,7 +86,11 @@ async def unstowed(changes: wire.Changes, resolve: Callable[[wire.Value], Awaita
     if changes.stowed is None:
         return changes
     under = wire.load(wire.SnapshotEntries, await resolve(changes.stowed))
-    entries = overlay(under, wire.replace(changes, stowed=None))
+    return as_changes(overlay(under, wire.replace(changes, stowed=None)))
+
+
+def as_changes(entries: wire.SnapshotEntries) -> wire.Changes:
+    """Return changes that make these entries of whatever was before; those of one level."""
     return wire.Changes(
         state={**entries.state},
         executors={**entries.executors},

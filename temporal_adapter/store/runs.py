@@ -30,6 +30,15 @@ class Runs:
         """
         await self._records.write(self._name(entry), entry)
 
+    async def get(self, workflow_name: str, workflow_id: str, run_id: str) -> wire.RunEntry | None:
+        """Return the entry of a run; None if there is none.
+
+        Raises:
+            CorruptObject: It is damaged, or that of another run.
+            StoreError: The store cannot be read, or a later release wrote it.
+        """
+        return await self._entry(names.run_object(self._namespace, workflow_name, workflow_id, run_id))
+
     async def list(self, workflow_name: str | None, workflow_id: str | None) -> list[wire.RunEntry]:
         """Return entries, the run that started first before the others.
 

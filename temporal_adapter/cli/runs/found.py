@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator
@@ -24,8 +23,8 @@ from temporal_adapter.cli.resting import explained
 from temporal_adapter.cli.running import CliError, ExitCode
 from temporal_adapter.client import DurableRun, DurableWorkflow
 from temporal_adapter.client.links import started_at
+from temporal_adapter.client.taken_up import once_taken_up
 from temporal_adapter.client.task_queues import pollers
-from temporal_adapter.wire.names import NOT_TAKEN_UP
 
 _ANSWER_TIMEOUT = timedelta(seconds=10)
 _LOOK_SECONDS = 0.1  # between looks whether a run that goes on as a new Temporal run has what it carries
@@ -81,18 +80,15 @@ async def refreshed(one: Found) -> Found:
 
 async def query(one: Found, name: str, *args: Any) -> Any:
     """Return what a run answers to a query, whether it is open or over; within `asked`."""
-    give_up = asyncio.get_running_loop().time() + _ANSWER_TIMEOUT.total_seconds()
-    while True:
-        try:
-            with one.run.explained():
-                asking = one.run.handle.query(
-                    name, args=args, reject_condition=QueryRejectCondition.NONE, rpc_timeout=_ANSWER_TIMEOUT
-                )
-                return await one.run.unless_stuck(asking)
-        except WorkflowQueryFailedError as error:
-            if NOT_TAKEN_UP not in str(error) or asyncio.get_running_loop().time() > give_up:
-                raise
-        await asyncio.sleep(_LOOK_SECONDS)
+
+    async def ask() -> Any:
+        with one.run.explained():
+            asking = one.run.handle.query(
+                name, args=args, reject_condition=QueryRejectCondition.NONE, rpc_timeout=_ANSWER_TIMEOUT
+            )
+            return await one.run.unless_stuck(asking)
+
+    return await once_taken_up(ask, _LOOK_SECONDS, _ANSWER_TIMEOUT.total_seconds())
 
 
 async def is_served(one: Found) -> bool:

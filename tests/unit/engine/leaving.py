@@ -109,9 +109,7 @@ class Lists:
 def carried_over(engine: Engine) -> str:
     """Return what a run that may leave takes along, as text."""
     assert engine.may_leave
-    carried = wire.Carried(
-        clock="", continues=1, archived=engine.archived(), tails=engine.tails(), state=engine.carried()
-    )
+    carried = wire.Carried(clock="", archived=engine.archived(), tails=engine.tails(), state=engine.carried())
     return wire.to_bytes(wire.dump(carried)).decode("ascii")
 
 

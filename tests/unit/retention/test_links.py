@@ -118,7 +118,6 @@ async def test_what_pages_and_parts_refer_to_stays_even_where_a_part_ends_within
     parts = [await values.put(text[:cut]), await values.put(text[cut:])]
     carried = wire.Carried(
         clock="",
-        continues=1,
         archived=wire.Archived(
             events=[wire.ArchivedPage(first=0, next=1, page=wire.Value(ref=page, size=90))],
         ),
@@ -137,6 +136,6 @@ def test_the_checkpoints_that_a_link_was_told_of_are_not_all_needed_by_it() -> N
         )
         for number in range(3)
     ]
-    mentions = started(wire.Carried(clock="", continues=1, tails=wire.Tails(checkpoints=headers)))
+    mentions = started(wire.Carried(clock="", tails=wire.Tails(checkpoints=headers)))
 
     assert mentions.pending == set()

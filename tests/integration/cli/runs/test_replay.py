@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import pytest
 from temporalio import workflow
-from temporalio.client import Client, WorkflowHistory
+from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 from temporalio.converter import DataConverter
 from temporalio.worker import Worker
 
 from temporal_adapter.replaying import Outcome, processes
 from tests.support import altering, scripts
 from tests.support.graphs import ask_once, fan_out_fan_in
-from tests.support.running import pending, serving
+from tests.support.running import pending, serving, until
 
 from .conftest import Desk
 from .test_all_commands import Flip
@@ -187,8 +186,7 @@ async def test_runs_of_a_query_are_replayed_where_they_stand(desk: Desk, client:
         runs = [await durable.start(1, id=f"{task_queue}-{number}") for number in range(3)]
         for run in runs:
             await pending(run)
-        while len([one async for one in client.list_workflows(query)]) < 3:  # noqa: ASYNC110 - visibility comes later
-            await asyncio.sleep(0.05)
+        await until(lambda: _lists(client, query, 3))
 
     whole = await desk.json("replay", "--query", query)  # and no worker is up
     some = await desk.type("replay", "--query", query, "--limit", "2")
@@ -200,6 +198,14 @@ async def test_runs_of_a_query_are_replayed_where_they_stand(desk: Desk, client:
         "There are more than 2 such runs, and only the newest were replayed: --limit takes more.",
         "Of 2 histories 2 replay.",
     ]
+
+
+async def _lists(client: Client, query: str, runs: int) -> bool:
+    return len([one async for one in client.list_workflows(query)]) >= runs
+
+
+async def _waits(handle: WorkflowHandle[Any, Any]) -> bool:
+    return "timer_started" in str((await handle.fetch_history()).events)
 
 
 @workflow.defn(name="somebody-elses", sandboxed=False)
@@ -215,10 +221,8 @@ async def test_workflows_of_others_are_named_and_do_not_count(desk: Desk, client
     query = f"TaskQueue = '{task_queue}'"
     async with Worker(client, task_queue=task_queue, workflows=[SomebodyElses]):
         handle = await client.start_workflow("somebody-elses", id=task_queue, task_queue=task_queue)
-        while "timer_started" not in str((await handle.fetch_history()).events):  # noqa: ASYNC110 - it has no event
-            await asyncio.sleep(0.05)
-    while not [one async for one in client.list_workflows(query)]:  # noqa: ASYNC110
-        await asyncio.sleep(0.05)
+        await until(lambda: _waits(handle))
+    await until(lambda: _lists(client, query, 1))
 
     ended = await desk.type("replay", "--query", query)
 

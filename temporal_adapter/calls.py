@@ -8,7 +8,7 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import FailureError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, FailureError, TimeoutError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 with workflow.unsafe.imports_passed_through():
@@ -20,6 +20,20 @@ with workflow.unsafe.imports_passed_through():
 PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 """Between tries while the workers have another graph than the run was started with, or the blob store is away."""
 
+_OWN = ActivityConfig(
+    start_to_close_timeout=timedelta(seconds=30),
+    retry_policy=RetryPolicy(maximum_attempts=3, initial_interval=timedelta(milliseconds=200)),
+)
+_TURN = ActivityConfig(
+    start_to_close_timeout=timedelta(seconds=10),
+    retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=10)),
+)
+
+_LARGEST = 1024 * 1024
+"""Bytes of JSON that one of the adapter's own activities is given by way of history. Temporal takes 2 MiB, and 4 MiB in
+all that a workflow task leads to."""
+
+# What is larger is given to a local activity, on this very worker; so was everything by earlier releases.
 _LOCAL = LocalActivityConfig(
     start_to_close_timeout=timedelta(seconds=30),
     retry_policy=RetryPolicy(maximum_attempts=3, initial_interval=timedelta(milliseconds=200)),
@@ -32,20 +46,54 @@ class Calls:
     Args:
         workflow_name: Of the MAF workflow.
         waits: Told of an error when a call begins to be tried again, with who waits for it.
+        ended: Called where history says that an activity has ended which is not one of the adapter's `own`.
     """
 
-    def __init__(self, workflow_name: str, waits: Callable[[str, FailureError], None]) -> None:
+    def __init__(
+        self, workflow_name: str, waits: Callable[[str, FailureError], None], ended: Callable[[], None]
+    ) -> None:
         self._name = workflow_name
         self._waits = waits
+        self._ended = ended
 
     async def activity(self, activity_type: str, data: Any, config: ActivityConfig) -> Any:
         """Call an activity once."""
-        return await workflow.execute_activity(activity_type, ordered_json(wire.dump(data)), **config)
+        try:
+            result = await workflow.execute_activity(activity_type, ordered_json(wire.dump(data)), **config)
+        except FailureError:
+            self._ended()
+            raise
+        self._ended()
+        return result
 
-    async def local(self, service: Service, data: Any) -> Any:
-        """Call one of the adapter's own activities once, on this very worker."""
+    @property
+    def in_history(self) -> bool:
+        """Whether the results of the adapter's own activities have a place in history, as all results have.
+
+        Not in runs of earlier releases: they were local activities there, and where one ends among signals and updates
+        that come at once is not always the same in a replay.
+        """
+        return workflow.patched("the adapter's own activities are in history")
+
+    async def own(self, service: Service, data: Any) -> Any:
+        """Call one of the adapter's own activities once; again where its worker was lost."""
+        while True:
+            try:
+                return await self._own(service, data, _OWN)
+            except ActivityError as error:
+                if not isinstance(error.cause, TimeoutError):
+                    raise
+
+    async def turn(self) -> wire.TurnTaken:
+        """Begin an activity that does nothing, and wait for its end."""
+        return wire.load(wire.TurnTaken, await self._own("turn", wire.TakeTurn(), _TURN))
+
+    async def _own(self, service: Service, data: Any, config: ActivityConfig) -> Any:
         activity_type = service_activity_type(self._name, service)
-        return await workflow.execute_local_activity(activity_type, ordered_json(wire.dump(data)), **_LOCAL)
+        argument = ordered_json(wire.dump(data))
+        if self.in_history and len(argument.payload.data) <= _LARGEST:
+            return await workflow.execute_activity(activity_type, argument, **config)
+        return await workflow.execute_local_activity(activity_type, argument, **_LOCAL)
 
     async def despite_trouble(
         self, who: str, call: Callable[[], Awaitable[Any]], until: Callable[[], bool] = lambda: False

@@ -35,7 +35,7 @@ _AT_LEAST = 100
 """Events of history that a link has, beside those of its beginning, before Temporal's suggestion counts: what a run
 carries may be so much that Temporal suggests it at once."""
 
-_OPENING, _PER_PART = 12, 3
+_OPENING, _PER_PART = 12, 6
 """Events of history with which a link begins, roughly, and those more for each part of what it carries."""
 
 _TAIL_BYTES = 32 * 1024
@@ -117,12 +117,12 @@ class Continuation(Execution):
         )
         if self._observe is not None:
             self._observe(data)
-        result = await self._calls.surely("The run", lambda: self._calls.local("carry_on", data))
+        result = await self._calls.surely("The run", lambda: self._calls.own("carry_on", data))
         self._facts.append(WentOn(self._recorded(wire.CarryOnResult, result)))
 
     async def _fetched(self, part: wire.Value) -> str:
         data = wire.FetchInput(value=part)
-        result = await self._calls.surely("The run", lambda: self._calls.local("fetch", data))
+        result = await self._calls.surely("The run", lambda: self._calls.own("fetch", data))
         item = self._recorded(wire.FetchResult, result).item
         if self._observe is not None:
             self._observe(Kept(part, item))
@@ -143,8 +143,7 @@ class Continuation(Execution):
     def _look(self) -> None:
         """See base class.
 
-        Only an activation that an event of history brings about has the same length and suggestions in a replay: the
-        end of a local activity may come in another workflow task there.
+        Only an activation that an event of history brings about has the same length and suggestions in a replay.
         """
         info = workflow.info()
         carried = 0 if self._carried is None else _OPENING + _PER_PART * len(self._carried.parts)
@@ -168,7 +167,9 @@ class Continuation(Execution):
 
     def _may_leave(self) -> bool:
         """Whether the run is to leave, and nothing is under way."""
-        under_way = self._facts or self._deliveries or self._others or self._turn_asks is not None
+        under_way = (
+            self._facts or self._turns.waiting or self._deliveries or self._others or self._turn_asks is not None
+        )
         if under_way or self._conclusion is not None or self._crash is not None:
             return False
         # What is held goes on in another link, also where the reason to leave has passed since.
@@ -246,7 +247,7 @@ class Continuation(Execution):
         values: list[wire.Value] = []
         for item in items:
             data = wire.KeepInput(items=[item])
-            result = await self._calls.surely("The run", lambda data=data: self._calls.local("keep", data))
+            result = await self._calls.surely("The run", lambda data=data: self._calls.own("keep", data))
             [value] = self._recorded(wire.KeepResult, result).values
             if self._observe is not None:
                 self._observe(Kept(value, item))

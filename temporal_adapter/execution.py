@@ -64,6 +64,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from temporal_adapter.graph_changes import told
     from temporal_adapter.stream_log import StreamLog, asks_for_stream, may_stream
+    from temporal_adapter.turns import Turns
     from temporal_adapter.wire.names import (
         GRAPH_ERRORS,
         executor_activity_type,
@@ -105,12 +106,14 @@ ResultT = TypeVar(
     wire.RespondResult,
     wire.CommitResult,
     wire.NotifyResult,
-    wire.TurnTaken,
     wire.ResolvedKwargs,
     wire.KeepResult,
     wire.FetchResult,
     wire.CarryOnResult,
 )
+
+
+T = TypeVar("T")
 
 
 class Execution:
@@ -123,7 +126,8 @@ class Execution:
         self._streams = self._streams_by_default or carried.streams  # a turn of a session may ask for it
         info = workflow.info()
         self._name = info.workflow_type
-        self._calls = Calls(info.workflow_type, self._tell_of_wait)
+        self._calls = Calls(info.workflow_type, self._tell_of_wait, self._look)
+        self._turns = Turns(self._wait_for_turn)
         # Of what history has recorded last. `workflow.now()` will not do: just after a local activity it is another in
         # the first execution than in a replay.
         self._clock = max(carried.clock, info.workflow_start_time.isoformat(timespec="microseconds"))
@@ -168,6 +172,8 @@ class Execution:
 
     async def _cancel(self) -> None:
         """Stop the executors; give checkpoints that are not yet in the blob store a moment to get there."""
+        if self._calls.in_history:
+            self._take_facts()  # of what came before: not yet taken where a replay knows both at once
         for decision in self._engine.cancel():
             self._carry_out(decision)
         self._stop_deliveries()
@@ -188,7 +194,7 @@ class Execution:
                 return
             seed = self._engine.start(message, parsed)
             seed = wire.replace(seed, at=self._clock)
-            result = await self._calls.despite_trouble("The run", lambda: self._calls.local("seed", seed))
+            result = await self._calls.despite_trouble("The run", lambda: self._calls.own("seed", seed))
         except wire.NewerSchema:  # the workflow task fails, and is tried again until a newer worker takes it
             raise
         except (FailureError, wire.WireError) as error:
@@ -204,7 +210,7 @@ class Execution:
         if seed.options.restore is not None:  # of this session's own, the store may not have the last ones yet
             await workflow.wait_condition(lambda: not self._engine.lineage.unmirrored)
         try:
-            result = await self._calls.despite_trouble("The input", lambda: self._calls.local("seed", seed))
+            result = await self._calls.despite_trouble("The input", lambda: self._calls.own("seed", seed))
         except FailureError as error:
             if is_cancelled_exception(error):
                 return
@@ -229,25 +235,34 @@ class Execution:
             await workflow.wait_condition(lambda: bool(self._facts) or self._crash is not None or over())
             if self._crash is not None:  # not as it is: Temporal would fail the run for an error of its own kinds
                 raise RuntimeError("A task of the run failed; this is a fault of the adapter.") from self._crash
-            while self._facts:
-                fact = self._facts.pop(0)
-                if isinstance(fact, ResponsesReceived) and self._may_be_early(fact):
-                    self._others.add(self._spawn(self._receive_later(fact)))
-                    continue
-                if self._observe is not None:
-                    self._observe(fact)
-                for decision in self._engine.receive(fact):
-                    self._carry_out(decision)
-            if self._engine.phase in (Phase.ENDING, Phase.ENDED) or self._engine.held:
-                self._stop_deliveries()
-            self._attendance.look()
+            self._take_facts()
+
+    def _take_facts(self) -> None:
+        while self._facts:
+            fact = self._facts.pop(0)
+            if isinstance(fact, ResponsesReceived) and self._may_be_early(fact):
+                self._others.add(self._spawn(self._receive_later(fact)))
+                continue
+            if self._observe is not None:
+                self._observe(fact)
+            for decision in self._engine.receive(fact):
+                self._carry_out(decision)
+        if self._engine.phase in (Phase.ENDING, Phase.ENDED) or self._engine.held:
+            self._stop_deliveries()
+        self._attendance.look()
 
     def _may_be_early(self, received: ResponsesReceived) -> bool:
         """Whether a request that is unknown may be in a result that came together with the response.
 
-        A worker that has been away is given both at once, and sees signals and updates first.
+        A worker that has been away is given both at once, and sees signals and updates first. Only in runs of earlier
+        releases: now all messages are taken in turn.
         """
-        if received.source != "person" or received.ticket in self._put_off or not (self._deliveries or self._facts):
+        if (
+            self._calls.in_history
+            or received.source != "person"
+            or received.ticket in self._put_off
+            or not (self._deliveries or self._facts)
+        ):
             return False
         unknown = self._engine.check_pending([one.request_id for one in received.responses]) is not None
         return unknown and workflow.patched("responses to unknown requests are taken in turn")
@@ -255,17 +270,20 @@ class Execution:
     async def _receive_later(self, received: ResponsesReceived) -> None:
         """Take responses again once the results that came with them are known: by the end of a local activity."""
         self._put_off.add(received.ticket)
-        with contextlib.suppress(FailureError):
-            await self._in_turn()
+        await self._wait_for_turn()
         self._facts.append(received)
 
-    async def _in_turn(self) -> None:
-        """Wait until the results that came before a signal or update are known.
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        """Do what a signal or update asks for, once everything that came before it is known."""
+        if self._calls.in_history:
+            return await self._turns.take(work)
+        await self._wait_for_turn()  # a run of an earlier release
+        return work()
 
-        A worker without the run in its cache may be given that first. By the end of a local activity both are
-        known, in the first execution as in every replay; and sooner than by a timer, which takes up to a second.
-        """
-        self._recorded(wire.TurnTaken, await self._calls.local("turn", wire.TakeTurn()))
+    async def _wait_for_turn(self) -> None:
+        with contextlib.suppress(FailureError):  # which would fail the run, of a signal
+            taken = await self._calls.turn()
+            self._clock = max(self._clock, taken.at)
 
     def _stop_deliveries(self) -> None:
         for task in self._deliveries.values():
@@ -345,11 +363,9 @@ class Execution:
         except FailureError as error:
             if is_cancelled_exception(error) and (self._engine.phase is not Phase.RUNNING or self._engine.held):
                 return  # cancelled by us: a sibling failed, the run was cancelled, or is to be migrated first
-            self._look()
             self._error = error
             self._facts.append(DeliveryFailed(decision.index, self._failure_of(error)))
         else:
-            self._look()
             self._facts.append(DeliveryFinished(decision.index, self._recorded(wire.DeliveryResult, result)))
         finally:
             self._deliveries.pop(decision.index, None)
@@ -389,9 +405,7 @@ class Execution:
 
     async def _judge(self, decision: Judge) -> None:
         try:
-            result = await self._calls.despite_trouble(
-                "A response", lambda: self._calls.local("respond", decision.input)
-            )
+            result = await self._calls.despite_trouble("A response", lambda: self._calls.own("respond", decision.input))
         except FailureError as error:
             if is_cancelled_exception(error):
                 return
@@ -424,7 +438,6 @@ class Execution:
                 self._warn(f"Nobody could be reminded of request {request.request_id!r}: {self._told(error)}")
         else:
             at = max(at, self._recorded(wire.NotifyResult, result).at)
-        self._look()
         self._facts.append(Notified(request, at))
 
     async def _commit(self, decision: Commit) -> None:
@@ -437,7 +450,6 @@ class Execution:
             if not is_cancelled_exception(error):
                 raise
         else:
-            self._look()
             committed = self._recorded(wire.CommitResult, result)
             self._facts.append(Committed(committed.records, tuple(committed.stowed)))
 

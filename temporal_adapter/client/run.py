@@ -382,7 +382,14 @@ class DurableRun:
                 query = self.handle.query(name, args=args, reject_condition=QueryRejectCondition.NONE)
                 return await self.unless_stuck(query)
 
-        return await once_taken_up(ask, _POLL_SECONDS[0])
+        return await once_taken_up(ask, _POLL_SECONDS[0], check=self._may_be_taken_up)
+
+    async def _may_be_taken_up(self) -> None:
+        if await self._is_closed():
+            raise RunClosed(
+                f"The run {self.handle.id!r} was ended when it had gone on as a new Temporal run and not yet read "
+                "what it carries: it can tell nothing. Checkpoints are in the blob store, and `resume` goes on there."
+            )
 
     async def unless_stuck(self, answer: Coroutine[Any, Any, Any]) -> Any:
         """Wait for an answer that takes a worker; stop when the workers there are do not know the workflow."""

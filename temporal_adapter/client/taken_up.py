@@ -13,13 +13,19 @@ from temporal_adapter.wire.names import NOT_TAKEN_UP
 AnswerT = TypeVar("AnswerT")
 
 
-async def once_taken_up(ask: Callable[[], Awaitable[AnswerT]], pause: float, patience: float | None = None) -> AnswerT:
+async def once_taken_up(
+    ask: Callable[[], Awaitable[AnswerT]],
+    pause: float,
+    patience: float | None = None,
+    check: Callable[[], Awaitable[None]] | None = None,
+) -> AnswerT:
     """Return what a query is answered, made again while the run has not read what it carries.
 
     Args:
         ask: Makes the query.
         pause: Seconds between two.
         patience: Seconds until its error is raised all the same; None: for ever.
+        check: Called between two; raises what is to be raised where the run will never answer.
 
     Raises:
         WorkflowQueryFailedError: The query fails otherwise, or for that after so long.
@@ -32,4 +38,6 @@ async def once_taken_up(ask: Callable[[], Awaitable[AnswerT]], pause: float, pat
         except WorkflowQueryFailedError as error:
             if NOT_TAKEN_UP not in str(error) or (patience is not None and loop.time() - began > patience):
                 raise
+        if check is not None:
+            await check()
         await asyncio.sleep(pause)

@@ -6,14 +6,13 @@ through one door, which reads their payloads itself; what becomes of a bad one i
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ApplicationError, FailureError
+from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
@@ -43,15 +42,21 @@ class People(Queries):
         try:
             data = [_read(one) for one in payloads]
             if name == "respond":
-                self._receive(wire.parse_responses(*data))
+                await self._received(wire.parse_responses(*data))
             elif name == "cancel_requests":
                 await self._cancel_by_signal(wire.parse_cancel_requests(*data))
             elif name == "continue_as_new":
-                self._ask_to_leave()
+                await self._leave_by_signal()
             else:
                 await self._retry(data)
         except (wire.WireError, ApplicationError) as error:
             self._warn(f"A {name} signal was refused: {error}")
+
+    async def _leave_by_signal(self) -> None:
+        if self._calls.in_history:
+            await self._in_turn(self._ask_to_leave)
+        else:
+            self._ask_to_leave()
 
     def _ask_to_leave(self) -> None:
         """An operator wants the run to go on as a new Temporal run, on the current version of its deployment."""
@@ -79,24 +84,21 @@ class People(Queries):
         return known[update.id]
 
     async def _cancel_by_signal(self, asked: wire.CancelRequests) -> None:
-        with contextlib.suppress(FailureError):  # which would fail the run
-            await self._in_turn()
-        self._receive_cancellation(asked)
+        await self._in_turn(lambda: self._receive_cancellation(asked))
 
     @workflow.update(name="respond", description="Answer pending requests; fails with the reason if refused.")
     async def _respond_update(self, responses: Any = None, *more: Any) -> Any:
         self._look()
-        return await self._respond(wire.parse_responses(responses, *more))
+        return await self._answered(await self._received(wire.parse_responses(responses, *more)))
 
-    async def _respond(
-        self,
-        responses: Sequence[wire.Response],
-        *,
-        whole: bool = False,
-        state: Mapping[str, wire.Value] | None = None,
-    ) -> Any:
-        fates = await self._fates(self._receive(responses, whole=whole, state=state), RESPONSE_REFUSED)
-        return ordered_json(fates_as_json(fates))
+    async def _received(self, responses: Sequence[wire.Response]) -> int:
+        """Take responses in turn; return the ticket for their answer."""
+        if self._calls.in_history:
+            return await self._in_turn(lambda: self._receive(responses))
+        return self._receive(responses)
+
+    async def _answered(self, ticket: int) -> Any:
+        return ordered_json(fates_as_json(await self._fates(ticket, RESPONSE_REFUSED)))
 
     async def _fates(self, ticket: int, error_type: str) -> Sequence[Fate]:
         """Wait for the answer to a ticket.
@@ -129,8 +131,8 @@ class People(Queries):
         return await self._once(lambda: self._cancel_requests(wire.parse_cancel_requests(asked, *more)))
 
     async def _cancel_requests(self, parsed: wire.CancelRequests) -> dict[str, list[str]]:
-        await self._in_turn()
-        fates = await self._fates(self._receive_cancellation(parsed), CANCEL_REFUSED)
+        ticket = await self._in_turn(lambda: self._receive_cancellation(parsed))
+        fates = await self._fates(ticket, CANCEL_REFUSED)
         return {"cancelled": [fate.request_id for fate in fates]}
 
     @_cancel_requests_update.validator

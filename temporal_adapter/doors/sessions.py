@@ -25,20 +25,22 @@ class Sessions(People):
     """A run that may be a session."""
 
     async def _opened(self) -> None:
-        """Wait until a session that goes on from a checkpoint, or as a new Temporal run, does.
+        """Wait for a message's turn, and until a session does that goes on from a checkpoint or as a new Temporal run.
 
         Its caller cannot know when that is.
         """
+        is_open = await self._in_turn(self._is_open)
+        if not (is_open and self._calls.in_history):
+            await workflow.wait_condition(self._is_open)
+
+    def _is_open(self) -> bool:
         engine = self._engine
-        await workflow.wait_condition(
-            lambda: engine.entered and (engine.phase is not Phase.SEEDING or self._turn is not None)
-        )
+        return engine.entered and (engine.phase is not Phase.SEEDING or self._turn is not None)
 
     @workflow.update(name="run", description="Give a session an input, responses, or a checkpoint to go on from.")
     async def _run_update(self, data: Any = None, *more: Any) -> Any:
         self._look()
         given = wire.parse_session_input(data, *more)
-        await self._in_turn()
         await self._opened()
         update = workflow.current_update_info()
         assert update is not None
@@ -138,11 +140,8 @@ class Sessions(People):
         try:
             state = await self._resolved_kwargs(given) if _has_kwargs(given) else None
             self._turn_asks = self._tickets + 1
-            await self._respond(
-                [wire.Response(request_id=one, response=it) for one, it in responses.items()],
-                whole=len(responses) > 1,
-                state=state,
-            )
+            given_now = [wire.Response(request_id=one, response=it) for one, it in responses.items()]
+            await self._answered(self._receive(given_now, whole=len(responses) > 1, state=state))
         except ApplicationError:
             self._turn, self._turn_asks, self._streams = None, None, self._streams_by_default
             raise
@@ -156,7 +155,7 @@ class Sessions(People):
         )
         data = wire.ResolveKwargs(graph=self._engine.graph_signature, options=options)
         try:
-            result = await self._calls.despite_trouble("A response", lambda: self._calls.local("kwargs", data))
+            result = await self._calls.despite_trouble("A response", lambda: self._calls.own("kwargs", data))
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
@@ -178,7 +177,6 @@ class Sessions(People):
         await self._once(self._reset)
 
     async def _reset(self) -> None:
-        await self._in_turn()
         await self._opened()
         with _refusing():
             for decision in self._engine.reset():
@@ -189,7 +187,6 @@ class Sessions(People):
         await self._once(self._close)
 
     async def _close(self) -> None:
-        await self._in_turn()
         await self._opened()
         with _refusing():
             for decision in self._engine.close():

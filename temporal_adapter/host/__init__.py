@@ -1,8 +1,8 @@
 """The activities: the only place, with `routing` and `pool` below, where MAF and user code run.
 
-    seed      accepts the input and writes the entry checkpoint          (local activity)
+    seed      accepts the input and writes the entry checkpoint
     deliver   gives an executor one delivery, routes what it sent, and writes its checkpoint
-    respond   judges responses and writes the response-entry checkpoint  (local activity)
+    respond   judges responses and writes the response-entry checkpoint
     commit    writes checkpoints that no delivery could
 
 An activity takes one wire shape and returns one. It keeps nothing between calls but caches and pooled graphs. What an

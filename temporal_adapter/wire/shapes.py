@@ -320,7 +320,7 @@ class SeedInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
     further: bool = False  # of a session: its executors have been at work before
     graph: str | None = None  # signature, of a session that has one; absent in inputs of earlier releases
     snapshot: Snapshot | None = None  # of a session at rest, for the entry checkpoint of a further input
-    at: str | None = None  # no later than now by Temporal's clock; a local activity knows its worker's only
+    at: str | None = None  # no later than now by Temporal's clock; an activity knows its worker's only
 
 
 class RestoredLevel(_Shape, frozen=True, omit_defaults=True, kw_only=True):
@@ -525,7 +525,7 @@ class SessionInput(_Shape, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class TakeTurn(_Shape, frozen=True, omit_defaults=True, kw_only=True):
-    """Input of an activity that does nothing: what an update waits for, so that its turn has come."""
+    """Input of an activity that does nothing: what signals and updates wait for, so that their turn has come."""
 
 
 class TurnTaken(_Shape, frozen=True, omit_defaults=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 from datetime import timedelta
@@ -25,6 +26,11 @@ def three_ask() -> Workflow:
     start, asks = Add("start"), [graphs.Ask(id=id) for id in ("a", "b", "c")]
     builder = WorkflowBuilder(name="three-ask", start_executor=start).add_fan_out_edges(start, asks)
     return builder.add_fan_in_edges(asks, Report("join")).build()
+
+
+def many_ask() -> Workflow:
+    start, asks = Add("start"), [graphs.Ask(id=f"ask-{number}") for number in range(8)]
+    return WorkflowBuilder(name="many-ask", start_executor=start).add_fan_out_edges(start, asks).build()
 
 
 async def by_signal(stage: Stage) -> Taken:
@@ -70,6 +76,26 @@ async def in_odd_order(stage: Stage) -> Taken:
         yield "", run
 
 
+async def at_once(stage: Stage) -> Taken:
+    """Updates and signals come within moments: right, wrong, twice, and cancellations."""
+    async with stage.serving(many_ask) as durable:
+        run = await durable.start(1, id=stage.name)
+        [first, second, third, fourth, *more] = [one.request_id for one in await waiting(run, 8)]
+        told = [
+            run.respond(first, True),
+            run.respond(second, "perhaps"),
+            run.handle.signal("respond", {"request_id": second, "response": True}),
+            run.respond(third, True),
+            run.respond(third, True),
+            run.handle.signal("cancel_requests", {"request_ids": [fourth, third]}),
+            run.cancel_pending_requests([fourth]),
+            *(run.respond(one, True) for one in more),
+        ]
+        await asyncio.gather(*told, return_exceptions=True)
+        await ended(run)
+        yield "", run
+
+
 async def beside_work(stage: Stage) -> Taken:
     """A response, and one to a request that nobody made, come while another branch works."""
     script = Script()
@@ -92,8 +118,11 @@ async def _judged(run: Any, count: int) -> None:
     """Await until responses were judged so many times."""
 
     async def judged() -> bool:
-        markers = [one.marker_recorded_event_attributes for one in (await run.handle.fetch_history()).events]
-        return sum(b":respond" in one.SerializeToString() for one in markers) >= count
+        events = (await run.handle.fetch_history()).events
+        types = {one.event_id: one.activity_task_scheduled_event_attributes.activity_type.name for one in events}
+        begun = [event_id for event_id, name in types.items() if name.endswith(":respond")]
+        ended = [one.activity_task_completed_event_attributes.scheduled_event_id for one in events]
+        return sum(one in ended for one in begun) >= count
 
     await until(judged)
 
@@ -340,6 +369,7 @@ PEOPLE = [
     Scenario("response by signal", by_signal),
     Scenario("responses refused", refused),
     Scenario("responses in odd order", in_odd_order),
+    Scenario("responses at once", at_once),
     Scenario("response beside work", beside_work),
     Scenario("response while one is worked on", asks_again),
     Scenario("bad signals", bad_signals),

@@ -22,7 +22,7 @@ from temporalio.workflow import ActivityConfig
 from temporal_adapter import AgentFrameworkPlugin, BlobStore, DurableWorkflow
 from tests.support.chat import agent
 from tests.support.commands import environment, line_with, started
-from tests.support.histories import attempts, scheduled
+from tests.support.histories import attempts, deliveries
 from tests.support.long_calls import ENTERED, beating, calling, heartbeat_of, yields
 from tests.support.middleware import slow
 from tests.support.running import serving
@@ -120,8 +120,8 @@ async def test_the_heartbeat_timeout_is_half_a_minute_unless_the_user_says_other
         await run.result()
 
     assert seen == [expected]
-    timeouts = [one.heartbeat_timeout.ToTimedelta() for one in scheduled(await run.handle.fetch_history())]
-    assert timeouts == [expected or timedelta(0)] * 2  # of the executors: nothing else heartbeats
+    timeouts = [one.heartbeat_timeout.ToTimedelta() for one in deliveries(await run.handle.fetch_history())]
+    assert timeouts == [expected or timedelta(0)] * 2
 
 
 async def test_the_activity_of_a_killed_worker_is_started_again_after_the_heartbeat_timeout(

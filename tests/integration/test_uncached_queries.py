@@ -1,7 +1,7 @@
 """A query sees all that happened, also when the run has to be replayed to answer it.
 
-What a local activity decided is in the history of the workflow task in which it ran: a replay that stops short of it
-would show a run before its input was refused, or a request as pending that was answered.
+A replay that stops short of the last result in history would show a run before its input was refused, or a request as
+pending that was answered.
 """
 
 from __future__ import annotations

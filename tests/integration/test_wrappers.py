@@ -39,6 +39,7 @@ async def test_an_error_that_the_executor_around_catches_is_retried_where_it_was
 
     assert result.get_outputs() == ["caught ValueError: cannot do 3"]
     assert attempts(history) == {
+        "catches:seed": 1,
         "catches/start": 1,
         "catches/wraps": 2,
         "catches/wraps/add": 1,

@@ -89,21 +89,19 @@ def with_timer(events: Events, before: str) -> Events:
     return [*events[:place], timer, *events[place:]]
 
 
-def without_marker(events: Events, number: int) -> Events:
-    """The marker of a local activity was not there; markers are numbered from 0."""
-    places = [place for place, event in enumerate(events) if "markerRecordedEventAttributes" in event]
-    return [event for place, event in enumerate(events) if place != places[number]]
+def without_patch(events: Events, patch_id: str) -> Events:
+    """A `workflow.patched` did not hold: neither its marker was there, nor the search attribute that comes with it."""
+    place = next(place for place, event in enumerate(events) if _patch_of(event) == patch_id)
+    assert "upsertWorkflowSearchAttributesEventAttributes" in events[place + 1]
+    return [*events[:place], *events[place + 2 :]]
 
 
-def without_patches(events: Events) -> Events:
-    """The code had no `workflow.patched` that held: neither its markers were there, nor their search attribute."""
-
-    def is_of_patch(event: Mapping[str, Any]) -> bool:
-        upsert = event.get("upsertWorkflowSearchAttributesEventAttributes", {})
-        marker = event.get("markerRecordedEventAttributes", {})
-        return marker.get("markerName") == "core_patch" or "TemporalChangeVersion" in json.dumps(upsert)
-
-    return [event for event in events if not is_of_patch(event)]
+def _patch_of(event: Mapping[str, Any]) -> str | None:
+    marker = event.get("markerRecordedEventAttributes", {})
+    if marker.get("markerName") != "core_patch":
+        return None
+    noted = json.loads(base64.b64decode(marker["details"]["patch-data"]["payloads"][0]["data"]))
+    return str(noted["id"])
 
 
 def with_result(events: Events, activity_type: str, changes: Mapping[str, Any]) -> Events:

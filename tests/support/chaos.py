@@ -30,6 +30,8 @@ KEPT: dict[str, tuple[str, ...]] = {
     "test_twenty_runs_of_a_nested_graph_at_once_share_nothing": (),
     "test_six_chats_at_once_on_one_worker_each_do_the_same_as_alone_in_process": (),
     "test_responses_to_many_runs_come_at_once": ("20",),
+    "test_all_that_comes_at_once_is_taken_once_and_replays": ("1-0",),
+    "test_inputs_of_a_session_that_come_at_once_are_taken_or_refused": ("1000",),
     # the worker, the server or the store goes away, once more
     "test_every_operation_works_without_a_workflow_cache": (),
     "test_a_worker_is_killed_in_a_turn_a_restore_and_a_reset": ("executor",),

@@ -17,6 +17,11 @@ def scheduled(history: WorkflowHistory) -> list[Any]:
     ]
 
 
+def deliveries(history: WorkflowHistory) -> list[Any]:
+    """Return the attributes of the scheduled activities of executors, in order."""
+    return [one for one in scheduled(history) if ":" not in one.activity_type.name]
+
+
 def attempts(history: WorkflowHistory) -> dict[str, int]:
     """Return, by activity type, how many attempts the activities took in all."""
     types = {

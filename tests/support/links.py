@@ -10,6 +10,8 @@ from temporalio.worker import Replayer
 
 from temporal_adapter import workflow_type
 
+from .histories import count, scheduled
+
 
 async def links_of(client: Client, workflow_id: str) -> list[WorkflowHistory]:
     """Return the histories of all links of the last run of a workflow id, oldest first."""
@@ -21,6 +23,15 @@ async def links_of(client: Client, workflow_id: str) -> list[WorkflowHistory]:
         run_id = history.events[0].workflow_execution_started_event_attributes.continued_execution_run_id
         if not run_id:
             return links
+
+
+async def rests_in_a_new_link(client: Client, workflow_id: str) -> bool:
+    """Whether a run that leaves at each chance has done so at rest: its last link has taken over, and nothing more."""
+    history = await client.get_workflow_handle(workflow_id).fetch_history()
+    own = [one.activity_type.name.partition(":")[2] for one in scheduled(history)]
+    ended = count(history, EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
+    over = history.events[-1].event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    return over and own[-1:] == ["carry_on"] and set(own) <= {"fetch", "carry_on"} and ended == len(own)
 
 
 def is_left(history: WorkflowHistory) -> bool:

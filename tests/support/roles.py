@@ -52,7 +52,7 @@ async def deciding_or_acting(
     only: Literal["workflows", "activities"],
     **plugin_options: Any,
 ) -> AsyncIterator[None]:
-    """A worker runs while the block is open that takes workflow tasks only (with local activities), or activities."""
+    """A worker runs while the block is open that takes workflow tasks only, or activities only."""
     some = FixedSizeSlotSupplier(10)
     tuner = WorkerTuner.create_composite(
         workflow_supplier=some if only == "workflows" else _None(),

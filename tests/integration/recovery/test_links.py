@@ -22,7 +22,7 @@ from temporal_adapter.wire.names import MIGRATED_FROM
 from tests.support import renaming
 from tests.support.differential import resume_in_process
 from tests.support.graphs import Ask, Report, ask_twice, chain
-from tests.support.links import links_of
+from tests.support.links import links_of, rests_in_a_new_link
 from tests.support.nested import three_levels
 from tests.support.recovering import Gather, checkpoints_of, filling_child
 from tests.support.running import pending, serving, until
@@ -56,6 +56,7 @@ async def paused(client: Client, id: str, build: Callable[[], Workflow], store: 
     async with serving(client, id, build, store=store) as durable:
         run = await durable.start(1, id=id)
         await pending(run)
+        await until(lambda: rests_in_a_new_link(client, id))
         return [one.checkpoint_id for one in await run.checkpoints()]
 
 

@@ -10,11 +10,12 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
 from temporal_adapter import BlobCheckpointStorage, BlobStore, DurableRun, DurableWorkflow, ResponseRefused, pool
 from tests.support.commands import environment, line_with, started
-from tests.support.histories import scheduled
+from tests.support.histories import count, scheduled
 from tests.support.killable import BRISK, HELD, account
 from tests.support.replaying import assert_replays
 from tests.support.roles import deciding_or_acting
@@ -167,11 +168,12 @@ async def test_a_response_that_a_worker_is_given_together_with_its_request_count
     durable = DurableWorkflow(client, "asking", task_queue=task_queue, checkpoint_store=store)
 
     # Given a run that no worker decides for, while its executor makes a request of which only history knows
-    async with deciding_or_acting(client, task_queue, build, store=store, only="workflows"):
-        run = await durable.start(7)
-        await until(lambda: has_scheduled(run))
-    async with deciding_or_acting(client, task_queue, build, store=store, only="activities"):
-        await until(lambda: has_completed(run))
+    run = await durable.start(7)
+    for done in range(2):  # the input is taken, then the executor works
+        async with deciding_or_acting(client, task_queue, build, store=store, only="workflows"):
+            await until(lambda done=done: has_scheduled(run, done + 1))
+        async with deciding_or_acting(client, task_queue, build, store=store, only="activities"):
+            await until(lambda done=done: has_completed(run, done + 1))
     request_id = await request_made(run)
 
     # When the response comes before any worker has seen the request
@@ -241,18 +243,18 @@ async def has_left(run: DurableRun, count: int) -> bool:
     return len(await run.pending_requests()) == count
 
 
-async def has_scheduled(run: DurableRun) -> bool:
-    return bool(scheduled(await run.handle.fetch_history()))
+async def has_scheduled(run: DurableRun, times: int) -> bool:
+    return len(scheduled(await run.handle.fetch_history())) == times
 
 
-async def has_completed(run: DurableRun) -> bool:
+async def has_completed(run: DurableRun, times: int) -> bool:
     history = await run.handle.fetch_history()
-    return any(event.HasField("activity_task_completed_event_attributes") for event in history.events)
+    return count(history, EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED) == times
 
 
 async def request_made(run: DurableRun) -> str:
-    """Return the id of the request in the result of the run's one activity."""
-    [result] = [
+    """Return the id of the request in the result of the run's executor, its last activity."""
+    [*_, result] = [
         event.activity_task_completed_event_attributes.result
         for event in (await run.handle.fetch_history()).events
         if event.HasField("activity_task_completed_event_attributes")

@@ -18,6 +18,7 @@ from tests.support.graphs import Ask, Report, chain
 from tests.support.links import links_of
 from tests.support.recovering import Gather
 from tests.support.running import pending, serving
+from workers.dev_server import NAMESPACE, dev_server
 
 
 def gathering_long_then_asking() -> Workflow:
@@ -34,6 +35,13 @@ def links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(continuation, "_CARRIED_BYTES", 0)
     monkeypatch.setattr(continuation, "_OPENING", 0)
     monkeypatch.setattr(continuation, "_PER_PART", 0)
+
+
+@pytest.fixture
+async def alone() -> AsyncIterator[Client]:
+    """A client of a server without other runs: what their histories mention would stay, and equal content is one."""
+    async with dev_server() as started:
+        yield await Client.connect(started.address, namespace=NAMESPACE)
 
 
 async def pruned(client: Client, store: BlobStore, **policy: Any) -> Pruned:
@@ -83,20 +91,20 @@ async def run_events(run: DurableRun, count: int) -> AsyncIterator[WorkflowEvent
 
 
 async def test_the_events_of_a_run_that_is_over_stay_as_long_as_its_last_checkpoint_and_then_all_goes(
-    client: Client, task_queue: str
+    alone: Client, task_queue: str
 ) -> None:
     store = BlobStore("memory://")
-    async with serving(client, task_queue, chain, store=store) as durable:
+    async with serving(alone, task_queue, chain, store=store) as durable:
         run = await durable.start(1, id=task_queue)
         result = await run.result()
         events = [event.type async for event in run.events()]
 
-        report = await pruned(client, store, keep_last=1)
+        report = await pruned(alone, store, keep_last=1)
 
         [workflow] = report.workflows
         assert (workflow.states, len(workflow.kept)) == (("completed",), 1)
         assert [event.type async for event in run.events()] == events
         assert (await run.result()).get_outputs() == result.get_outputs()
-    everything = await pruned(client, store)
+    everything = await pruned(alone, store)
     assert everything.values.objects > 0
-    assert [name for name in await store.list(client.namespace) if "/values/" in name or "/runs/" in name] == []
+    assert [name for name in await store.list(alone.namespace) if "/values/" in name or "/runs/" in name] == []

@@ -71,9 +71,10 @@ async def replay_histories(
     """Say whether this release goes on with recorded runs as they began: the gate before a deployment.
 
     Each history is replayed with the workflow of this release, by Temporal's own replayer. Neither graph nor worker is
-    needed, and nothing is changed. Of a run that would go astray, it says where: superstep, executor, what the history
-    has there, and what this release would do. The exit code is 0 if all replay, 1 if one does not or a file is damaged,
-    2 if there is nothing to replay. Workflows that are not the adapter's are named, and do not count.
+    needed, and nothing is changed. Graphs are not compared: that yours has changed does not show here. Of a run that
+    would go astray, it says where: superstep, executor, what the history has there, and what this release would do. The
+    exit code is 0 if all replay, 1 if one does not or a file is damaged, 2 if there is nothing to replay, such as no
+    run of the query. Workflows that are not the adapter's are named, and do not count.
     """
     if not paths and query is None:
         raise CliError(ExitCode.USAGE, "give files or directories with histories, or --query.")

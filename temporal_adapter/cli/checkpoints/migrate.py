@@ -19,7 +19,7 @@ from .opened import opened
 @command(group, "migrate")
 async def migrate_checkpoint(
     options: StoreOptions,
-    checkpoint_id: Annotated[str, typer.Argument(metavar="ID", help="The checkpoint to carry over.")],
+    checkpoint_id: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="The checkpoint to carry over.")],
     workflow: Annotated[
         str, typer.Option(metavar="PACKAGE.MODULE:FACTORY", help="The function that builds the changed workflow.")
     ],

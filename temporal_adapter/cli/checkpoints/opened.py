@@ -6,6 +6,7 @@ Only reading. A store that is not there is an error here: opening must not creat
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,12 +54,30 @@ class Opened:
         """
         found = await self.checkpoints.load_by_id(checkpoint_id)
         if found is None:
-            raise CliError(
-                ExitCode.NOT_FOUND,
-                f"there is no checkpoint {checkpoint_id!r} in {self.place}. `temporal-adapter checkpoint list` shows "
-                "what there is.",
-            )
+            raise await self._no_checkpoint(checkpoint_id)
         return found
+
+    async def _no_checkpoint(self, given: str) -> CliError:
+        """Return the error that there is no checkpoint of an id; of a workflow id, it names the newest."""
+        entries = [
+            entry
+            for name, workflow_id in await self.workflows()
+            if workflow_id == given
+            for entry in await self.checkpoints.headers(name, workflow_id)
+        ]
+        if entries:
+            newest = max(reversed(entries), key=lambda entry: entry.header.timestamp).header.checkpoint_id
+            listing = shlex.join(["temporal-adapter", "checkpoint", "list", given])
+            return CliError(
+                ExitCode.NOT_FOUND,
+                f"{given!r} is a workflow id, and the id of a checkpoint is wanted: its newest is {newest}. "
+                f"`{listing}` shows all.",
+            )
+        return CliError(
+            ExitCode.NOT_FOUND,
+            f"there is no checkpoint {given!r} in {self.place}. `temporal-adapter checkpoint list` shows what there "
+            "is.",
+        )
 
     async def run_of(self, manifest: wire.Manifest) -> wire.RunEntry | None:
         """Return what the store knows of the run that made a checkpoint; of one made in-process, nothing.

@@ -46,8 +46,9 @@ async def move(
 
     For runs on workers with Worker Versioning. Each is asked to go on as a new Temporal run of the same workflow id, at
     its next checkpoint; a run that waits for people does so at once. Requests, state and checkpoints go with it. What
-    is not at a checkpoint yet moves when it is, whether this command waits for it or not. The exit code is 1 if a run
-    did not move and is not where it should be.
+    is not at a checkpoint yet moves when it is, whether this command waits for it or not. Graphs are not compared: on a
+    build with another graph, a run waits or is migrated. The exit code is 1 if a run did not move and is not where it
+    should be.
     """
     if (query is None) == (not workflow_ids):
         raise CliError(ExitCode.USAGE, "give the WORKFLOW_IDs of runs, or --query.")

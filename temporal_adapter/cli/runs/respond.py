@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .found import Found
 
 _PATIENCE = 5.0  # seconds, until it is told that the workers take long
+_LOOK_SECONDS = 2.0  # between looks why they do, until somebody tells
+_LAST_LOOK_SECONDS = 5.0  # for finding out what to say when it is stopped
 
 
 @command(top, "respond")
@@ -52,7 +54,7 @@ async def respond(
 
     It says in which checkpoint the response was accepted; or why it was refused, with exit code 1, and then the
     request waits as before. The same response twice counts once, also when the run is over. A response that begins with
-    a minus comes after --.
+    a minus comes after --. Ctrl-C ends the waiting; it says whether the response is left with Temporal.
 
     \b
     temporal-adapter respond greet-ada true --comment 'she is nice'
@@ -142,15 +144,18 @@ async def _answer(options: ServerOptions, one: Found, data: wire.Response) -> Ex
     )
     try:
         async with asked(one):
-            if not (await asyncio.wait({sending}, timeout=_PATIENCE))[0]:
-                tell("Waiting for a worker to take the response; it is not accepted yet.")
-            accepted = await sending
+            await _tell_why_it_takes_long(one, sending)
+            accepted = await asyncio.shield(sending)  # which says otherwise than by CancelledError that it is cancelled
+    except asyncio.CancelledError:
+        await _tell_where_it_is(one)
+        raise
     except ResponseRefused as error:
         untold = isinstance(error.__cause__, RunClosed) and str(error) == str(error.__cause__)  # nothing but that
         reason = _over(await refreshed(one)) if untold else str(error)
         raise _refused(options, one.run.id, data.request_id, reason) from error
     finally:
         sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
     if options.as_json:
         output.print_json(_document(one.run.id, data.request_id, accepted=True, checkpoint_id=accepted.checkpoint_id))
     else:
@@ -158,6 +163,37 @@ async def _answer(options: ServerOptions, one: Found, data: wire.Response) -> Ex
         line.append_text(output.name(f" in checkpoint {accepted.checkpoint_id}"))
         output.console().print(line, soft_wrap=True)
     return ExitCode.OK
+
+
+async def _tell_why_it_takes_long(one: Found, sending: asyncio.Future[Any]) -> None:
+    """Wait until a response is answered, or it is told why that takes long."""
+    from .held import is_kept, why_it_waits
+
+    if (await asyncio.wait({sending}, timeout=_PATIENCE))[0]:
+        return
+    tell("Waiting for the run to take the response; it is not accepted yet.")
+    while not (await asyncio.wait({sending}, timeout=_LOOK_SECONDS))[0]:
+        why = await why_it_waits(one)
+        if why is not None and await is_kept(one):
+            tell(f"The run says: {why}")
+            tell("The response is in Temporal, and is taken when that is mended. Ctrl-C is safe, and ends only this.")
+            return
+
+
+async def _tell_where_it_is(one: Found) -> None:
+    """Say, when the waiting is stopped, whether the response is taken without it."""
+    from .held import is_kept
+
+    try:
+        kept = await asyncio.wait_for(is_kept(one), _LAST_LOOK_SECONDS)
+    except asyncio.TimeoutError:
+        kept = False
+    if kept:
+        tell("Stopped waiting. The response is left with Temporal, and will be taken.")
+    else:
+        tell(
+            "Stopped waiting. Whether the response was taken, `temporal-adapter pending` shows; if not, give it again."
+        )
 
 
 def _over(one: Found) -> str:

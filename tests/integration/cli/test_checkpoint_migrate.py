@@ -86,6 +86,16 @@ def test_it_says_the_same_in_json(changed: Shell) -> None:
     }
 
 
+def test_a_workflow_id_in_place_of_a_checkpoint_is_told_with_its_newest_checkpoint(changed: Shell) -> None:
+    ended = changed.run("checkpoint", "migrate", "order-2", *TO, *BY, "--dry-run")
+
+    assert (ended.code, ended.out) == (4, "")
+    assert "'order-2' is a workflow id" in ended.err
+    assert (
+        f"its newest is {changed.id_of('order-2', -1)}. `temporal-adapter checkpoint list order-2` shows" in ended.err
+    )
+
+
 def test_a_dry_run_says_whether_it_fits_and_writes_nothing(changed: Shell) -> None:
     head, before = changed.id_of("order-2", -1), changed.checkpoints("order-2")
 

@@ -35,18 +35,18 @@ async def test_the_page_does_what_it_says(reader: Reader, client: Client) -> Non
         mia, noa = [await greeting.start(name, id=f"greet-{name.lower()}") for name in ("Mia", "Noa")]
         [request], _ = await pending(mia), await pending(noa)
         head = (await mia.checkpoints())[-1].checkpoint_id
+        await reader.run(BLOCKS["cancel"])
     # When the graph is released anew
     for name, code in BLOCKS.items():
         if name.endswith(".py"):
             (reader.folder / name).write_text(code)
-    await mia.handle.terminate()
     listed = await reader.run(BLOCKS["list"])
     reader.environment["CHECKPOINT"] = head
     migrated = (await reader.run(BLOCKS["migrate"])).splitlines()
     reader.environment["NEW"] = migrated[1]
 
     # Then the one goes on that was migrated by hand, and the other is migrated by the workers
-    async with worker(reader, "python worker.py"):
+    async with worker(reader, "python migrating_worker.py"):
         resumed = await reader.run(BLOCKS["resume"])
         outputs = {await _answered(greeting.get_run("greet-mia")), await _answered(noa)}
 
@@ -68,7 +68,7 @@ async def _answered(run: DurableRun) -> str:
 
 
 def test_every_block_is_run_here() -> None:
-    assert set(BLOCKS) == {"greeting.py", "migrations.py", "worker.py", "list", "migrate", "resume"}
+    assert set(BLOCKS) == {"greeting.py", "migrations.py", "migrating_worker.py", "list", "migrate", "cancel", "resume"}
     assert PAGE.read_text().count("```") == 2 * len(BLOCKS)
 
 

@@ -25,9 +25,10 @@ from workers.dev_server import dev_server
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "deploying.md").read_text()
-BLOCK = re.compile(r"^```(?P<kind>bash|text) (?P<name>\S+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
-TYPED = {one["name"]: one["code"] for one in BLOCK.finditer(PAGE) if one["kind"] == "bash"}
+BLOCK = re.compile(r"^```(?P<kind>bash|text|python) (?P<name>\S+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+TYPED = {one["name"]: one["code"] for one in BLOCK.finditer(PAGE) if one["kind"] != "text"}
 SHOWN = {one["name"]: one["code"] for one in BLOCK.finditer(PAGE) if one["kind"] == "text"}
+CHANGED = {one["name"]: one["code"] for one in BLOCK.finditer((DOCS / "graph-changes.md").read_text())}
 
 # Temporal tells that a build is drained after minutes otherwise.
 DRAINAGE = ["VersionDrainageStatusVisibilityGracePeriod", "VersionDrainageStatusRefreshInterval"]
@@ -39,7 +40,10 @@ async def reader(tmp_path: Path) -> AsyncIterator[Reader]:
     """A reader in a folder with the README's graph, beside a server of their own, as the README has it."""
     (tmp_path / "greeting.py").write_text(OF_README["greeting.py"])
     async with dev_server(arguments=QUICK) as server:
-        yield Reader(tmp_path, server.address)
+        reader = Reader(tmp_path, server.address)
+        name, _, value = TYPED["store"].strip().removeprefix("export ").partition("=")
+        reader.environment[name] = value
+        yield reader
 
 
 @asynccontextmanager
@@ -97,6 +101,7 @@ async def test_the_page_does_what_it_says(reader: Reader) -> None:
             await current(client, reader, "rollback", "1")
             await until(lambda: _on_build(client, "2", 1))
             back = await reader.run(TYPED["rollback"].splitlines()[1])
+        migrated = await _migrated(client, reader)
 
     assert _without_chance(first) == _without_chance(SHOWN["v1"])
     assert [line.split()[-1] for line in gate.splitlines()] == ["VERDICT", "replays", "replays"]
@@ -106,6 +111,25 @@ async def test_the_page_does_what_it_says(reader: Reader) -> None:
     assert sorted(_without_chance(moved)) == sorted(_without_chance(SHOWN["move"]))
     assert 'output greeter "Good day!"' in answered
     assert "from build '2' to '1'" in back
+    assert "from build '1' to '3'" in migrated
+    assert 'output usher "Hello! This way."' in migrated
+
+
+async def _migrated(client: Client, reader: Reader) -> str:
+    """Follow the part about a changed graph; return what its last block prints."""
+    for name in ("greeting.py", "migrations.py"):
+        (reader.folder / name).write_text(CHANGED[name])
+    (reader.folder / "versioned_worker.py").write_text(TYPED["versioned_worker.py"])
+    listed = await reader.run(TYPED["list"])
+    reader.environment["CHECKPOINT"] = listed.split("\n")[-2].split()[0]
+    assert "fits. Nothing was written." in await reader.run(TYPED["dry-run"])
+    process = await reader.start(TYPED["v3"])
+    try:
+        await current(client, reader, "current-3", "3")
+        return await reader.run(TYPED["migrated"])
+    finally:
+        process.terminate()
+        await asyncio.wait_for(process.communicate(), 90)
 
 
 async def _on_build(client: Client, build_id: str, runs: int) -> bool:
@@ -119,12 +143,13 @@ async def _is_drained(client: Client) -> bool:
 
 
 def _without_chance(text: str) -> list[str]:
-    return [" ".join(re.sub(r"127\.0\.0\.1:\d+", "ADDRESS", line).split()) for line in text.splitlines()]
+    return [" ".join(re.sub(r"(127\.0\.0\.1|localhost):\d+", "ADDRESS", line).split()) for line in text.splitlines()]
 
 
 def test_every_block_is_run_here() -> None:
     typed = {"gate", "v1", "current-1", "start", "edit", "v2", "current-2", "draining", "move", "answer", "drained"}
-    assert TYPED.keys() == {*typed, "rollback"}
+    changed = {"list", "dry-run", "versioned_worker.py", "v3", "current-3", "migrated"}
+    assert TYPED.keys() == {*typed, *changed, "store", "rollback"}
     assert SHOWN.keys() == {"v1", "move"}
     assert PAGE.count("```") == 2 * (len(TYPED) + len(SHOWN))
 

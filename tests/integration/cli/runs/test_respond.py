@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import subprocess
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 from temporalio.client import Client
 
-from temporal_adapter import Deadline, DurableRun
+from temporal_adapter import BlobStore, Deadline, DurableRun
+from tests.support import commands
 from tests.support.graphs import ask_once, ask_twice
-from tests.support.running import pending, serving
+from tests.support.renaming import after, before
+from tests.support.running import pending, serving, until
 
 from .conftest import Desk, Serve
 
@@ -116,6 +121,68 @@ async def test_a_response_can_be_left_while_no_worker_is_up(desk: Desk, client: 
     assert refused.code == 3
     assert "With --no-wait, the response is left with Temporal" in refused.err
     assert (left.code, left.out) == (0, "sent: some-request; whether it is accepted, `watch` shows\n")
+
+
+# --- responses that are not accepted soon --------------------------------------------------------------------
+
+
+async def test_a_response_that_waits_says_why_and_is_left_with_temporal_by_an_interrupt(
+    desk: Desk, serve: Serve, task_queue: str
+) -> None:
+    # Given a run whose workers have another graph
+    store = BlobStore("memory://")
+    async with serve(before, store=store) as durable:
+        run = await durable.start(1, id=task_queue)
+        [request] = await pending(run)
+    command = ["-m", "temporal_adapter.cli", "respond", task_queue, "true"]
+    async with serve(after, store=store):
+        with commands.started(*command, env=commands.environment(**desk.env)) as process:
+            # When somebody answers it, and stops waiting once it is told what for
+            told = await asyncio.to_thread(_lines_until, process, "Ctrl-C is safe")
+            process.send_signal(signal.SIGINT)
+            ended = await asyncio.to_thread(commands.ended, process)
+    # Then it was told what differs, and the response is taken by workers with the run's graph
+    async with serve(before, store=store):
+
+        async def is_taken() -> bool:
+            return request.request_id not in {one.request_id for one in await run.pending_requests()}
+
+        await until(is_taken)
+
+    assert told[0].startswith("Waiting for the run to take the response")
+    assert "executors removed: 'start', 'left', 'right'" in told[1]
+    assert (ended.code, ended.out) == (130, "")
+    assert ended.err == "Stopped waiting. The response is left with Temporal, and will be taken.\n"
+
+
+async def test_an_interrupt_promises_nothing_of_a_response_that_no_worker_has_seen(
+    desk: Desk, serve: Serve, task_queue: str
+) -> None:
+    async with serve(ask_once) as durable:
+        run = await durable.start(1, id=task_queue)
+        [request] = await pending(run)
+    # The server knows of the worker a while longer
+    command = ["-m", "temporal_adapter.cli", "respond", run.id, request.request_id, "true"]
+    with commands.started(*command, env=commands.environment(**desk.env)) as process:
+        await asyncio.to_thread(_lines_until, process, "Waiting for the run")
+        process.send_signal(signal.SIGINT)
+        ended = await asyncio.to_thread(commands.ended, process)
+    await run.handle.terminate()
+
+    assert ended.code == 130
+    assert ended.err.startswith("Stopped waiting. Whether the response was taken, ")
+    assert ended.err.count("\n") == 1
+
+
+def _lines_until(process: subprocess.Popen[str], text: str) -> list[str]:
+    """Return the lines on the error output up to the one with a text."""
+    assert process.stderr is not None
+    lines: list[str] = []
+    for line in process.stderr:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError(f"no line with {text!r} in {lines}")
 
 
 # --- runs that are over -------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ CHANCE = {
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}": "ID",
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ": "TIME",
     r"(?m)^\d+[dhms](\d+[hms])? ": "AGE ",
-    r"127\.0\.0\.1:\d+": "ADDRESS",
+    r"(127\.0\.0\.1|localhost):\d+": "ADDRESS",
     r"version is [\d.]+": "VERSION",
     r"served by \S+": "WORKERS",
 }

@@ -2,8 +2,9 @@
 
 Each Temporal run of such a run is a *link*. A run leaves a link when Temporal suggests it, at the length of history
 that its workers are set to, when it is to move to another version of its worker deployment, or when it is asked to. It
-does so between two supersteps or at rest, and first lets go of whoever waits for an answer. What is carried over, and
-that nothing is lost by it, is the engine's (`engine.leaving`).
+does so between two supersteps or at rest, and first lets go of whoever waits for an answer. What people send while it
+is about to leave waits at a closed door: signals are carried over, updates are to be sent again, so that no stream of
+messages holds it up. What is carried over, and that nothing is lost by it, is the engine's (`engine.leaving`).
 
 Whether a run ever leaves is recorded in its history (`SeedResult.continues`), so no setting of a worker can break its
 replay.
@@ -12,20 +13,25 @@ replay.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import WentOn
     from temporal_adapter.execution import CANCEL_PATIENCE, Execution
+    from temporal_adapter.wire.names import RUN_CONTINUES
 
 _AT_LAST = 20_000
 """Events of history at which a run leaves even where the blob store is in trouble: it waits for it then. Temporal ends
@@ -46,6 +52,11 @@ _PART_BYTES = 256 * 1024
 
 _CARRIED_BYTES = 512 * 1024
 """Bytes of JSON that are carried over as an argument; beyond, they go through the blob store."""
+
+_SIGNALS_BYTES = 512 * 1024
+"""Bytes of signals up to which they are carried over; beyond, they are taken first."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,12 @@ class Continuation(Execution):
         self._taken_up = self._carried is None
         self._length = 0  # events of history when it was looked at last, without those with which this link began
         self._suggested = self._version_changed = False
+        # What people send waits where the run is about to leave; once it is sure to, it is to come to the next link.
+        self._door: Literal["open", "closed", "left"] = "open"
+        self._signals_left: list[wire.CarriedSignal] = []
+        self._signals_again: set[asyncio.Task[None]] = set()
+        if self._carried is not None and self._carried.signals:
+            self._door, self._signals_left = "closed", list(self._carried.signals)  # they come before all others
         if self._carried is not None and self._carried.state is not None:
             self._take_up(self._carried, self._carried.tails or wire.Tails(), self._carried.state)
 
@@ -83,10 +100,15 @@ class Continuation(Execution):
             return
         if not self._taken_up:
             await self._read(self._carried)
+        signals, self._signals_left = self._signals_left, []
+        for one in signals:  # before them came nothing
+            self._do_at_once(one.name, _payloads(one))
+        self._open_door()
         await self._carry_on(self._carried)
 
     async def _cancel(self) -> None:
         """See base class. What to tell the blob store is known once the run knows what it carries."""
+        self._open_door()
         if self._carried is not None and not self._taken_up:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._read(self._carried), CANCEL_PATIENCE.total_seconds())
@@ -167,9 +189,7 @@ class Continuation(Execution):
 
     def _may_leave(self) -> bool:
         """Whether the run is to leave, and nothing is under way."""
-        under_way = (
-            self._facts or self._turns.waiting or self._deliveries or self._others or self._turn_asks is not None
-        )
+        under_way = self._facts or self._deliveries or self._others or self._turn_asks is not None
         if under_way or self._conclusion is not None or self._crash is not None:
             return False
         # What is held goes on in another link, also where the reason to leave has passed since.
@@ -177,26 +197,84 @@ class Continuation(Execution):
 
     async def _leave(self) -> None:
         """Go on as another Temporal run; return if something came in between."""
-        if not self._may_leave():  # something came in between
+        if not self._may_leave():
             return
-        # Whoever waits now for what comes in another link is told so; whoever comes from now on is waited for.
+        self._door = "closed"
+        self._turns.pause()
+        # Whoever waits now for what comes in another link is told so.
         self._released, self._released_turn = set(self._awaited), self._turn
         self._engine.release(self._released)
         try:
-            await workflow.wait_condition(lambda: self._nobody_waits() or not self._may_leave())
-            if not await self._archive():
-                return
-            carried = self._to_carry()
-            text = _text(carried)
-            if len(text) > _CARRIED_BYTES:
-                parts = await self._kept(_cut(text))
-                if parts is None or text != _text(self._to_carry()):
-                    return
-                carried = wire.replace(carried, tails=None, state=None, parts=parts)
-            if self._may_leave() and self._nobody_waits():
-                self._continue_as_new(carried)
+            await self._go()
         finally:
             self._released_turn = None
+        self._open_door()
+
+    async def _go(self) -> None:
+        # By the end of an activity it is in history that the door is closed: a replay closes it for the same messages.
+        await self._wait_for_turn()
+        if not self._may_leave() or not await self._archive():
+            return
+        carried = self._to_carry()
+        text, parts = _text(carried), None
+        if len(text) > _CARRIED_BYTES:
+            parts = await self._kept(_cut(text))
+            if parts is None:
+                return
+        self._door = "left"
+        self._turns.dismiss(continues)
+        await workflow.wait_condition(lambda: self._everybody_left() or not self._may_leave())
+        carried = self._to_carry()
+        if not self._everybody_left() or not self._may_leave() or text != _text(carried):
+            return
+        if sum(len(text) for one in self._signals_left for text in one.payloads) > _SIGNALS_BYTES:
+            return
+        if parts is not None:
+            carried = wire.replace(carried, tails=None, state=None, parts=parts)
+        self._continue_as_new(wire.replace(carried, signals=self._signals_left))
+
+    def _everybody_left(self) -> bool:
+        return not self._signals_again and self._nobody_waits()
+
+    # --- the door -------------------------------------------------------------------------------------------
+
+    def _open_door(self) -> None:
+        """Take what waits: first the signals that were to be carried over, as they came."""
+        self._door = "open"
+        self._turns.resume()
+        signals, self._signals_left = self._signals_left, []
+        for one in signals:
+            task = self._spawn(self._take_signal(one.name, _payloads(one)))
+            self._signals_again.add(task)
+            task.add_done_callback(self._signals_again.discard)
+
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        """See base class.
+
+        Raises:
+            ApplicationError: The run has gone on as a new Temporal run; it was not done.
+        """
+        if self._door != "open":
+            await workflow.wait_condition(lambda: self._door != "closed")
+            if self._door == "left":
+                raise continues()
+        return await super()._in_turn(work)
+
+    async def _take_signal(self, name: str, payloads: Sequence[RawValue]) -> None:
+        """Do what a signal asks for, or leave it to the next link."""
+        try:
+            await self._do_as_told(name, payloads)
+        except ApplicationError as error:
+            if error.type != RUN_CONTINUES:
+                raise
+            texts = [base64.b64encode(one.payload.SerializeToString()).decode("ascii") for one in payloads]
+            self._signals_left.append(wire.CarriedSignal(name=name, payloads=texts))
+
+    async def _do_as_told(self, name: str, payloads: Sequence[RawValue]) -> None:
+        """Do what a signal asks for, in turn; it must not fail of anything that is in it."""
+
+    def _do_at_once(self, name: str, payloads: Sequence[RawValue]) -> None:
+        """Do what a signal asks for that was carried over; likewise."""
 
     def _continue_as_new(self, carried: wire.Carried) -> None:
         options = ordered_json(wire.dump(self._engine.options_to_carry()))
@@ -255,6 +333,19 @@ class Continuation(Execution):
             if not self._may_leave():
                 return None
         return values
+
+
+def continues() -> ApplicationError:
+    """Return the answer to an update that the run can take only once it has gone on as a new Temporal run."""
+    return ApplicationError(
+        "The run goes on as a new Temporal run, in the graph that its workers have now. Send this again.",
+        type=RUN_CONTINUES,
+        non_retryable=True,
+    )
+
+
+def _payloads(signal: wire.CarriedSignal) -> list[RawValue]:
+    return [RawValue(Payload.FromString(base64.b64decode(one))) for one in signal.payloads]
 
 
 def _paged(sizes: Sequence[int]) -> list[tuple[int, int]]:

@@ -127,7 +127,7 @@ class Execution:
         info = workflow.info()
         self._name = info.workflow_type
         self._calls = Calls(info.workflow_type, self._tell_of_wait, self._look)
-        self._turns = Turns(self._wait_for_turn)
+        self._turns = Turns(self._wait_for_turn, self._spawn)
         # Of what history has recorded last. `workflow.now()` will not do: just after a local activity it is another in
         # the first execution than in a replay.
         self._clock = max(carried.clock, info.workflow_start_time.isoformat(timespec="microseconds"))

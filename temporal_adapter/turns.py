@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -34,16 +34,17 @@ class Turns:
 
     Args:
         wait: Begins an activity, and awaits its end.
+        spawn: Runs a coroutine beside the run's others.
     """
 
-    def __init__(self, wait: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, wait: Callable[[], Awaitable[None]], spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    ) -> None:
         self._wait = wait
+        self._spawn = spawn
         self._waiting: deque[_Turn] = deque()
-
-    @property
-    def waiting(self) -> bool:
-        """Whether there is any."""
-        return bool(self._waiting)
+        self._begun: set[asyncio.Task[None]] = set()  # kept, since asyncio holds tasks only weakly
+        self._paused = False
 
     async def take(self, work: Callable[[], T]) -> T:
         """Do what a message asks for in its turn: after all messages before it, whichever activity ends first.
@@ -52,8 +53,30 @@ class Turns:
         """
         turn = _Turn(work, asyncio.get_running_loop().create_future())
         self._waiting.append(turn)
+        begun = self._spawn(self._await(turn))
+        self._begun.add(begun)
+        begun.add_done_callback(self._begun.discard)
+        return await turn.outcome
+
+    def pause(self) -> None:
+        """No turn comes until they are resumed."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Take those whose turn has come meanwhile."""
+        self._paused = False
+        self._take()
+
+    def dismiss(self, reason: Callable[[], Exception]) -> None:
+        """Tell all whose turn has not come that it will not."""
+        while self._waiting:
+            self._waiting.popleft().outcome.set_exception(reason())
+
+    async def _await(self, turn: _Turn) -> None:
         await self._wait()
         turn.has_come = True
-        while self._waiting and self._waiting[0].has_come:
+        self._take()
+
+    def _take(self) -> None:
+        while self._waiting and self._waiting[0].has_come and not self._paused:
             self._waiting.popleft().take()
-        return await turn.outcome

@@ -6,9 +6,10 @@ through one door, which reads their payloads itself; what becomes of a bad one i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -17,9 +18,10 @@ from temporalio.exceptions import ApplicationError
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
     from temporal_adapter.answers import fates_as_json
+    from temporal_adapter.continuation import continues
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import CancelRequested, Fate, ResponsesReceived
-    from temporal_adapter.wire.names import CANCEL_REFUSED, RESPONSE_REFUSED, RETRY_REFUSED, RUN_CONTINUES
+    from temporal_adapter.wire.names import CANCEL_REFUSED, RESPONSE_REFUSED, RETRY_REFUSED
 
     from .queries import Queries
 
@@ -30,33 +32,57 @@ _ANSWERS_KEPT = 20  # of updates: their callers may ask again where the run goes
 _SHOWN_REASONS = 2000  # characters of refusals in the error of an update; its details have each in full
 
 
+T = TypeVar("T")
+
+
 class People(Queries):
     """A run that people can answer."""
 
     @workflow.signal(dynamic=True)
     async def _signal(self, name: str, payloads: Sequence[RawValue]) -> None:
         self._look()
-        if name not in SIGNALS:
-            self._warn(f"Signal {name!r} is unknown, and was ignored; there are: {', '.join(SIGNALS)}.")
-            return
+        await self._take_signal(name, payloads)
+
+    async def _do_as_told(self, name: str, payloads: Sequence[RawValue]) -> None:
+        """See base class. What becomes of a bad signal is in the events."""
         try:
-            data = [_read(one) for one in payloads]
-            if name == "respond":
-                await self._received(wire.parse_responses(*data))
-            elif name == "cancel_requests":
-                await self._cancel_by_signal(wire.parse_cancel_requests(*data))
-            elif name == "continue_as_new":
-                await self._leave_by_signal()
-            else:
-                await self._retry(data)
-        except (wire.WireError, ApplicationError) as error:
+            work = self._asked(name, payloads)
+        except wire.WireError as error:
+            name, work = "", functools.partial(self._warn, f"A {name} signal was refused: {error}")
+        await self._taken(name, work)
+
+    def _do_at_once(self, name: str, payloads: Sequence[RawValue]) -> None:
+        """See base class."""
+        try:
+            self._asked(name, payloads)()
+        except wire.WireError as error:
             self._warn(f"A {name} signal was refused: {error}")
 
-    async def _leave_by_signal(self) -> None:
-        if self._calls.in_history:
-            await self._in_turn(self._ask_to_leave)
-        else:
-            self._ask_to_leave()
+    def _asked(self, name: str, payloads: Sequence[RawValue]) -> Callable[[], object]:
+        """Return what a signal asks for, to be called in its turn.
+
+        Raises:
+            WireError: It cannot be read.
+        """
+        if name not in SIGNALS:
+            told = f"Signal {name!r} is unknown, and was ignored; there are: {', '.join(SIGNALS)}."
+            return functools.partial(self._warn, told)
+        data = [_read(one) for one in payloads]
+        if name == "respond":
+            return functools.partial(self._receive, wire.parse_responses(*data))
+        if name == "cancel_requests":
+            return functools.partial(self._receive_cancellation, wire.parse_cancel_requests(*data))
+        if name == "continue_as_new":
+            return self._ask_to_leave
+        return functools.partial(self._retry_by_signal, data)
+
+    async def _taken(self, name: str, work: Callable[[], T]) -> T:
+        """Do what a message asks for in its turn; in runs of earlier releases, when these did."""
+        if self._calls.in_history or name == "cancel_requests":
+            return await self._in_turn(work)
+        if name == "retry":
+            await workflow.sleep(timedelta(milliseconds=1))
+        return work()
 
     def _ask_to_leave(self) -> None:
         """An operator wants the run to go on as a new Temporal run, on the current version of its deployment."""
@@ -83,19 +109,11 @@ class People(Queries):
                 del known[next(iter(known))]
         return known[update.id]
 
-    async def _cancel_by_signal(self, asked: wire.CancelRequests) -> None:
-        await self._in_turn(lambda: self._receive_cancellation(asked))
-
     @workflow.update(name="respond", description="Answer pending requests; fails with the reason if refused.")
     async def _respond_update(self, responses: Any = None, *more: Any) -> Any:
         self._look()
-        return await self._answered(await self._received(wire.parse_responses(responses, *more)))
-
-    async def _received(self, responses: Sequence[wire.Response]) -> int:
-        """Take responses in turn; return the ticket for their answer."""
-        if self._calls.in_history:
-            return await self._in_turn(lambda: self._receive(responses))
-        return self._receive(responses)
+        parsed = wire.parse_responses(responses, *more)
+        return await self._answered(await self._taken("respond", lambda: self._receive(parsed)))
 
     async def _answered(self, ticket: int) -> Any:
         return ordered_json(fates_as_json(await self._fates(ticket, RESPONSE_REFUSED)))
@@ -149,11 +167,15 @@ class People(Queries):
 
     @workflow.update(name="retry", description="Run failed executors again: those named by path, or all.")
     async def _retry_update(self, *executors: Any) -> Any:
-        return await self._once(lambda: self._retry(executors))
+        return await self._once(lambda: self._taken("retry", lambda: self._retry(executors)))
 
-    async def _retry(self, executors: Sequence[Any]) -> list[str]:
-        # As `_in_turn`, by a timer: that is what histories of earlier releases have.
-        await workflow.sleep(timedelta(milliseconds=1))
+    def _retry_by_signal(self, executors: Sequence[Any]) -> None:
+        try:
+            self._retry(executors)
+        except ApplicationError as error:
+            self._warn(f"A retry signal was refused: {error}")
+
+    def _retry(self, executors: Sequence[Any]) -> list[str]:
         failed = [one.executor for one in self._engine.status().failed_executors]
         unknown = [one for one in executors if one not in failed]
         if unknown or not failed:
@@ -178,15 +200,6 @@ class People(Queries):
         self._tickets += 1
         self._facts.append(ResponsesReceived(self._tickets, tuple(responses), whole, state=state or {}))
         return self._tickets
-
-
-def continues() -> ApplicationError:
-    """Return the answer to an update that the run can take only once it has gone on as a new Temporal run."""
-    return ApplicationError(
-        "The run goes on as a new Temporal run, in the graph that its workers have now. Send this again.",
-        type=RUN_CONTINUES,
-        non_retryable=True,
-    )
 
 
 def _read(payload: RawValue) -> Any:

@@ -12,11 +12,12 @@ from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_e
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
     from temporal_adapter.activity_errors import as_application_error, failure_of, migrates
+    from temporal_adapter.continuation import continues
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import Phase, SessionRefused
     from temporal_adapter.wire.names import RESPONSE_REFUSED, SESSION_REFUSED
 
-    from .people import People, continues
+    from .people import People
 
 _TURNS_TOLD = 16  # as many callers may ask for their turns
 

@@ -19,6 +19,7 @@ from temporalio.workflow import ActivityConfig
 
 from temporal_adapter.checkpoints import BlobCheckpointStorage
 from temporal_adapter.client import DurableRun, DurableWorkflow
+from temporal_adapter.client.updates import update
 from temporal_adapter.plugin import AgentFrameworkPlugin
 from temporal_adapter.store import BlobStore
 from temporal_adapter.values import to_plain_json
@@ -153,7 +154,7 @@ async def _respond(run: DurableRun, given: dict[str, Any]) -> None:
     ]
     try:
         # Together, as MAF takes them. The SDK's overloads leave this one partly untyped.
-        await cast("Any", run.handle).execute_update("respond", responses)
+        await update(run.handle, "respond", responses)
     except WorkflowUpdateFailedError as error:
         raise UnfitForComparison(f"An answer of the script was refused: {error.cause}") from error
 

@@ -110,6 +110,13 @@ class CarriedTurn(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     progress: TurnProgress
 
 
+class CarriedSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A signal that came when the run was about to go on, and that nothing was done with."""
+
+    name: str
+    payloads: list[str]  # Temporal's `Payload`s, as protobuf bytes in base64
+
+
 class Carried(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Third argument of a link but the first. What is large in it is in the blob store instead."""
 
@@ -123,6 +130,7 @@ class Carried(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     turn: str | None = None  # the turn under way, by the id of its update
     turns: list[CarriedTurn] = []  # the last few
     updates: dict[str, Any] = {}  # what the last few updates were answered, by their ids
+    signals: list[CarriedSignal] = []  # in order
     archived: Archived = Archived()
     tails: Tails | None = None
     state: CarriedState | None = None

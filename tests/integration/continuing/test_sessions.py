@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from bench.soak_worker import clerk
 from temporal_adapter.host import context
@@ -109,3 +110,34 @@ async def test_many_answer_while_the_run_goes_on_and_on(client: Client, task_que
 
 async def _in_another_link(client: Client, workflow_id: str, run_id: str) -> bool:
     return (await client.get_workflow_handle(workflow_id).describe()).run_id != run_id
+
+
+async def test_a_stream_of_signals_does_not_hold_a_run_up_that_is_to_go_on(client: Client, task_queue: str) -> None:
+    """What comes while it leaves is carried over, and a person's response among it counts."""
+    async with serving(client, task_queue, ask_once) as durable:
+        run = await durable.start(1, id=task_queue)
+        [request] = await pending(run)
+
+        async def stream() -> None:
+            while True:
+                await run.handle.signal("respond", {"request_id": "nobody-asked", "response": True})
+                await asyncio.sleep(0.03)
+
+        streams = [asyncio.create_task(stream()) for _ in range(2)]
+        await until(lambda: goes_on(client, task_queue, 4))
+        await run.handle.signal("respond", {"request_id": request.request_id, "response": True})
+        result = await asyncio.wait_for(run.result(), 60)
+        ended = await asyncio.gather(*streams, return_exceptions=True)
+        told = await run.responses()
+
+    assert result.get_outputs() == [("last", "ask: 1? True")]
+    assert {type(one) for one in ended} == {RPCError}  # the run is over
+    assert [one.outcome for one in told if one.request_id == request.request_id] == ["accepted"]
+    assert {one.outcome for one in told if one.request_id == "nobody-asked"} == {"refused"}
+    links = await links_of(client, task_queue)
+    assert max(len(link.events) for link in links) < 1000
+    assert await replay_failures(links) == []
+
+
+async def goes_on(client: Client, workflow_id: str, links: int) -> bool:
+    return len(await links_of(client, workflow_id)) >= links

@@ -31,7 +31,7 @@ with workflow.unsafe.imports_passed_through():
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import WentOn
     from temporal_adapter.execution import CANCEL_PATIENCE, Execution
-    from temporal_adapter.wire.names import RUN_CONTINUES
+    from temporal_adapter.wire.names import CONTINUE_AS_NEW, RUN_CONTINUES
 
 _AT_LAST = 20_000
 """Events of history at which a run leaves even where the blob store is in trouble: it waits for it then. Temporal ends
@@ -267,6 +267,8 @@ class Continuation(Execution):
         except ApplicationError as error:
             if error.type != RUN_CONTINUES:
                 raise
+            if name == CONTINUE_AS_NEW:  # that is what the run does
+                return
             texts = [base64.b64encode(one.payload.SerializeToString()).decode("ascii") for one in payloads]
             self._signals_left.append(wire.CarriedSignal(name=name, payloads=texts))
 

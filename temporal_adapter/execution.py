@@ -202,6 +202,7 @@ class Execution:
                 raise
             failure = failure_of(error)
             self._engine.abort(failure)
+            self._turns.take_all()
             await self._take_facts_until(self._nobody_waits)
             raise as_application_error(failure) from error
         self._facts.append(Seeded(self._recorded(wire.SeedResult, result)))
@@ -316,6 +317,7 @@ class Execution:
                     self._end_turn(failure)
             case Finish() | Fail():
                 self._conclusion = decision
+                self._turns.take_all()  # else a stream of messages would never let it end
 
     def _end_turn(self, failure: wire.Failure | None) -> None:
         ended, self._turn = self._turn, None

@@ -67,6 +67,11 @@ class Turns:
         self._paused = False
         self._take()
 
+    def take_all(self) -> None:
+        """Take all there are, whether their turn has come or not: where nothing more comes before them."""
+        while self._waiting:
+            self._waiting.popleft().take()
+
     def dismiss(self, reason: Callable[[], Exception]) -> None:
         """Tell all whose turn has not come that it will not."""
         while self._waiting:

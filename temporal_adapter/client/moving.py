@@ -19,11 +19,10 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_adapter import wire
 from temporal_adapter.answers import readable_value
+from temporal_adapter.wire.names import CONTINUE_AS_NEW
 
 from .asking import each
 from .builds import Placement, current_build, placement
-
-SIGNAL = "continue_as_new"
 
 MoveOutcome = Literal[
     "moved",
@@ -43,7 +42,7 @@ FINE: tuple[MoveOutcome, ...] = ("moved", "there", "by_itself")
 """Outcomes after which a run is on the current build, or will be with its next step."""
 
 # How a run says that it does not do what it is asked: of this release, and of those before there was such a signal.
-_REFUSALS = ("cannot go on as a new Temporal run", f"Signal '{SIGNAL}' is unknown")
+_REFUSALS = ("cannot go on as a new Temporal run", f"Signal '{CONTINUE_AS_NEW}' is unknown")
 
 _LOOK_SECONDS = (0.1, 1.0)  # between looks what became of a run: at first, and at most
 _ANSWER_TIMEOUT = timedelta(seconds=5)
@@ -178,7 +177,7 @@ class _Asked:
     async def signal(self) -> bool:
         """Ask it; return whether it was still there."""
         try:
-            await self.client.get_workflow_handle(self.id, run_id=self.run_id).signal(SIGNAL)
+            await self.client.get_workflow_handle(self.id, run_id=self.run_id).signal(CONTINUE_AS_NEW)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise

@@ -21,11 +21,11 @@ with workflow.unsafe.imports_passed_through():
     from temporal_adapter.continuation import continues
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import CancelRequested, Fate, ResponsesReceived
-    from temporal_adapter.wire.names import CANCEL_REFUSED, RESPONSE_REFUSED, RETRY_REFUSED
+    from temporal_adapter.wire.names import CANCEL_REFUSED, CONTINUE_AS_NEW, RESPONSE_REFUSED, RETRY_REFUSED
 
     from .queries import Queries
 
-SIGNALS = ("respond", "cancel_requests", "retry", "continue_as_new")
+SIGNALS = ("respond", "cancel_requests", "retry", CONTINUE_AS_NEW)
 
 _ANSWERS_KEPT = 20  # of updates: their callers may ask again where the run goes on as another Temporal run
 
@@ -72,7 +72,7 @@ class People(Queries):
             return functools.partial(self._receive, wire.parse_responses(*data))
         if name == "cancel_requests":
             return functools.partial(self._receive_cancellation, wire.parse_cancel_requests(*data))
-        if name == "continue_as_new":
+        if name == CONTINUE_AS_NEW:
             return self._ask_to_leave
         return functools.partial(self._retry_by_signal, data)
 

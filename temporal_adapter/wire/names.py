@@ -73,6 +73,9 @@ PENDING_REQUESTS_ATTRIBUTE = "AgentFrameworkPendingRequests"
 NOT_REGISTERED = "is not registered on this worker"
 """What Temporal's SDK says of a workflow or activity type that a worker does not have."""
 
+CONTINUE_AS_NEW = "continue_as_new"
+"""Name of the signal by which an operator has a run go on as a new Temporal run."""
+
 STREAM_TOPIC = "events"
 """Topic of the live batches in a run's stream (`temporalio.contrib.workflow_streams`)."""
 

@@ -106,6 +106,20 @@ async def test_no_turn_comes_while_they_are_paused_and_all_that_have_come_are_ta
     assert taken == [0, 1, 2]
 
 
+async def test_at_the_end_all_are_taken_at_once() -> None:
+    activities, taken = Activities(), list[int]()
+    turns = Turns(activities, asyncio.create_task)
+    tasks = [asyncio.create_task(turns.take(lambda n=n: taken.append(n))) for n in range(3)]
+    await settled()
+    activities.begun[1].set()
+    await settled()
+
+    turns.take_all()
+    await asyncio.gather(*tasks)
+
+    assert taken == [0, 1, 2]
+
+
 async def test_whose_turn_will_not_come_is_told_at_once_in_order() -> None:
     activities, told = Activities(), list[int]()
     turns = Turns(activities, asyncio.create_task)

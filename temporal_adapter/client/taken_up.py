@@ -1,4 +1,4 @@
-"""Asking a run that goes on as a new Temporal run just now: it answers once it has read what it carries."""
+"""Asking a run that cannot answer just now: it goes on as a new Temporal run, or its worker has too much to do."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from temporal_adapter.wire.names import NOT_TAKEN_UP
 
 AnswerT = TypeVar("AnswerT")
 
+_TOO_SLOW = "[TMPRL1101]"
+"""In what a worker answers that had no time for a workflow for two seconds: it has too much to do."""
+
+_SLOW_SECONDS = 30.0
+"""Seconds for which a query is made again where workers are too slow."""
+
 
 async def once_taken_up(
     ask: Callable[[], Awaitable[AnswerT]],
@@ -19,7 +25,7 @@ async def once_taken_up(
     patience: float | None = None,
     check: Callable[[], Awaitable[None]] | None = None,
 ) -> AnswerT:
-    """Return what a query is answered, made again while the run has not read what it carries.
+    """Return what a query is answered, made again while the run cannot answer it.
 
     Args:
         ask: Makes the query.
@@ -36,7 +42,9 @@ async def once_taken_up(
         try:
             return await ask()
         except WorkflowQueryFailedError as error:
-            if NOT_TAKEN_UP not in str(error) or (patience is not None and loop.time() - began > patience):
+            waited = loop.time() - began
+            passes = NOT_TAKEN_UP in str(error) or (_TOO_SLOW in str(error) and waited < _SLOW_SECONDS)
+            if not passes or (patience is not None and waited > patience):
                 raise
         if check is not None:
             await check()

@@ -175,21 +175,26 @@ async def test_a_timer_before_a_delivery_does_not_replay(monkeypatch: pytest.Mon
 
 
 async def test_a_turn_that_is_not_waited_for_does_not_replay(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def at_once(_: Any) -> None:
-        return
+    async def at_once(_: Execution, work: Callable[[], Any]) -> Any:
+        return work()
 
     monkeypatch.setattr(Execution, "_in_turn", at_once)
 
-    assert f"{VERSION}/session" in await failing("session", "requests-cancelled")
+    failed = await failing("session", "requests-cancelled", "response-by-signal", "failure-that-waits-for-an-operator")
+    assert failed >= {f"{VERSION}/session", f"{VERSION}/response-by-signal"}
+    assert f"{VERSION}/failure-that-waits-for-an-operator" in failed
 
 
-async def test_an_operators_retry_without_its_timer_does_not_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_operators_retry_without_its_timer_does_not_replay_in_runs_of_earlier_releases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def at_once(duration: Any, **_: Any) -> None:
         return
 
     monkeypatch.setattr(f"{People.__module__}.workflow.sleep", at_once)
 
-    assert await failing("failure-that-waits-for-an-operator")
+    [path] = [one for one in replays.paths("0.1.0") if one.stem == "failure-that-waits-for-an-operator"]
+    assert await failing_of([path])
 
 
 async def test_a_deadline_that_is_not_kept_does_not_replay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,10 +20,10 @@ with workflow.unsafe.imports_passed_through():
 PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 """Between tries while the workers have another graph than the run was started with, or the blob store is away."""
 
-_OWN = ActivityConfig(
-    start_to_close_timeout=timedelta(seconds=30),
-    retry_policy=RetryPolicy(maximum_attempts=3, initial_interval=timedelta(milliseconds=200)),
-)
+_TIMEOUT = timedelta(seconds=30)
+_RETRY = RetryPolicy(maximum_attempts=3, initial_interval=timedelta(milliseconds=200))
+
+_OWN = ActivityConfig(start_to_close_timeout=_TIMEOUT, retry_policy=_RETRY)
 _TURN = ActivityConfig(
     start_to_close_timeout=timedelta(seconds=10),
     retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=10)),
@@ -34,10 +34,7 @@ _LARGEST = 1024 * 1024
 all that a workflow task leads to."""
 
 # What is larger is given to a local activity, on this very worker; so was everything by earlier releases.
-_LOCAL = LocalActivityConfig(
-    start_to_close_timeout=timedelta(seconds=30),
-    retry_policy=RetryPolicy(maximum_attempts=3, initial_interval=timedelta(milliseconds=200)),
-)
+_LOCAL = LocalActivityConfig(start_to_close_timeout=_TIMEOUT, retry_policy=_RETRY)
 
 
 class Calls:

@@ -67,6 +67,7 @@ with workflow.unsafe.imports_passed_through():
     from temporal_adapter.turns import Turns
     from temporal_adapter.wire.names import (
         GRAPH_ERRORS,
+        WAITS,
         executor_activity_type,
         service_activity_type,
     )
@@ -463,7 +464,7 @@ class Execution:
                 workflow.logger.warning("What was sent to request %r was refused: %s", fate.request_id, fate.refused)
 
     def _tell_of_wait(self, who: str, error: FailureError) -> None:
-        self._warn(f"{who} waits, and is tried again: {self._told(error)}")
+        self._warn(f"{who} {WAITS}: {self._told(error)}")
 
     def _told(self, error: FailureError) -> str:
         """Return what an activity failed of; of a worker with another graph, also what is otherwise in that."""

@@ -153,7 +153,7 @@ async def _respond(run: DurableRun, given: dict[str, Any]) -> None:
         {"request_id": request_id, "response": to_plain_json(response)} for request_id, response in given.items()
     ]
     try:
-        # Together, as MAF takes them. The SDK's overloads leave this one partly untyped.
+        # Together, as MAF takes them.
         await update(run.handle, "respond", responses)
     except WorkflowUpdateFailedError as error:
         raise UnfitForComparison(f"An answer of the script was refused: {error.cause}") from error

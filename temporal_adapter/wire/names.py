@@ -73,6 +73,9 @@ PENDING_REQUESTS_ATTRIBUTE = "AgentFrameworkPendingRequests"
 NOT_REGISTERED = "is not registered on this worker"
 """What Temporal's SDK says of a workflow or activity type that a worker does not have."""
 
+WAITS = "waits, and is tried again"
+"""In the text of a `warning` event of a run: something of it fails of what will pass."""
+
 CONTINUE_AS_NEW = "continue_as_new"
 """Name of the signal by which an operator has a run go on as a new Temporal run."""
 

@@ -12,10 +12,10 @@ from temporal_adapter.answers import readable_value
 from temporal_adapter.cli.running import CliError
 from temporal_adapter.client import NoWorker
 from temporal_adapter.client.errors import RunNotFound
+from temporal_adapter.wire.names import WAITS
 
 from .found import Found, asked, query
 
-_WAITS = "waits, and is tried again"  # as a run says it
 _BEGINS = ("started", "superstep_started")  # what a run says when it is at work (again)
 _NEWEST = 200  # events that are looked at
 
@@ -36,7 +36,7 @@ def _newest_warning(events: list[wire.Event]) -> str | None:
             return None
         if event.type == "warning" and event.data is not None:
             text = readable_value(event.data)
-            if isinstance(text, str) and _WAITS in text:
+            if isinstance(text, str) and WAITS in text:
                 return text
     return None
 

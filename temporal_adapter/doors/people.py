@@ -113,18 +113,22 @@ class People(Queries):
     async def _respond_update(self, responses: Any = None, *more: Any) -> Any:
         self._look()
         parsed = wire.parse_responses(responses, *more)
-        return await self._answered(await self._taken("respond", lambda: self._receive(parsed)))
+        return await self._answered(await self._taken("respond", lambda: self._expected(self._receive(parsed))))
 
     async def _answered(self, ticket: int) -> Any:
         return ordered_json(fates_as_json(await self._fates(ticket, RESPONSE_REFUSED)))
 
+    def _expected(self, ticket: int) -> int:
+        """Have the answer to a ticket kept: it may come before whoever waits for it goes on."""
+        self._awaited.add(ticket)
+        return ticket
+
     async def _fates(self, ticket: int, error_type: str) -> Sequence[Fate]:
-        """Wait for the answer to a ticket.
+        """Wait for the answer to a ticket that is `_expected`.
 
         Raises:
             ApplicationError: Of this type; something of it was refused.
         """
-        self._awaited.add(ticket)
         await workflow.wait_condition(lambda: ticket in self._answers or ticket in self._released)
         self._awaited.discard(ticket)
         if ticket not in self._answers:
@@ -149,7 +153,7 @@ class People(Queries):
         return await self._once(lambda: self._cancel_requests(wire.parse_cancel_requests(asked, *more)))
 
     async def _cancel_requests(self, parsed: wire.CancelRequests) -> dict[str, list[str]]:
-        ticket = await self._in_turn(lambda: self._receive_cancellation(parsed))
+        ticket = await self._in_turn(lambda: self._expected(self._receive_cancellation(parsed)))
         fates = await self._fates(ticket, CANCEL_REFUSED)
         return {"cancelled": [fate.request_id for fate in fates]}
 

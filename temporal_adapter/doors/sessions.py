@@ -142,7 +142,8 @@ class Sessions(People):
             state = await self._resolved_kwargs(given) if _has_kwargs(given) else None
             self._turn_asks = self._tickets + 1
             given_now = [wire.Response(request_id=one, response=it) for one, it in responses.items()]
-            await self._answered(self._receive(given_now, whole=len(responses) > 1, state=state))
+            ticket = self._receive(given_now, whole=len(responses) > 1, state=state)
+            await self._answered(self._expected(ticket))
         except ApplicationError:
             self._turn, self._turn_asks, self._streams = None, None, self._streams_by_default
             raise
@@ -156,7 +157,7 @@ class Sessions(People):
         )
         data = wire.ResolveKwargs(graph=self._engine.graph_signature, options=options)
         try:
-            result = await self._calls.despite_trouble("A response", lambda: self._calls.own("kwargs", data))
+            result = await self._calls.despite_trouble("A response", self._calls.own("kwargs", data))
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise

@@ -11,10 +11,11 @@ import pytest
 from agent_framework import Workflow, WorkflowBuilder
 from temporalio.client import Client
 
-from temporal_adapter import DurableRun, ResponseRefused, SessionRefused
+from temporal_adapter import CancelRefused, DurableRun, ResponseRefused, SessionRefused
 from tests.support.graphs import Add, Ask, chain
 from tests.support.links import links_of, replay_failures
 from tests.support.running import pending, serving
+from tests.support.slow_turns import SlowTurns
 
 REQUESTS = 20
 SECONDS = 4.0  # within which all of them are answered
@@ -90,6 +91,38 @@ async def test_all_that_comes_at_once_is_taken_once_and_replays(
         outcomes = Counter(one.request_id for one in await run.responses() if one.outcome != "refused")
 
     assert outcomes == dict.fromkeys(asked, 1)
+    assert await replay_failures(await links_of(client, task_queue)) == []
+
+
+def asks_itself() -> Workflow:
+    return WorkflowBuilder(name="asks-itself", start_executor=Ask(id="ask")).build()
+
+
+async def test_who_tells_a_run_something_in_its_last_superstep_is_answered(
+    client: Client, task_queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = SlowTurns(monkeypatch)
+    async with serving(client, task_queue, asks_itself) as durable:
+        run = await durable.start(1, id=task_queue)
+        [request] = await pending(run)
+        accepted = await run.respond(request.request_id, True)
+
+        turns.seconds = 8.0  # the superstep, and so the run, is over before
+        told = await asyncio.wait_for(
+            asyncio.gather(
+                run.respond(request.request_id, True),
+                run.respond(request.request_id, False),
+                run.cancel_pending_requests([request.request_id]),
+                run.result(),
+                return_exceptions=True,
+            ),
+            30,
+        )
+
+    again, otherwise, cancelled, _ = told
+    assert again == accepted
+    assert isinstance(otherwise, ResponseRefused), otherwise
+    assert isinstance(cancelled, CancelRefused), cancelled
     assert await replay_failures(await links_of(client, task_queue)) == []
 
 

@@ -18,21 +18,22 @@ from temporal_adapter.wire.names import (
     NEWER_SCHEMA,
     NOT_REGISTERED,
     STORE_UNAVAILABLE,
+    TIMED_OUT,
 )
 
 ShapeT = TypeVar("ShapeT")
 
 
 def will_pass(error: BaseException) -> bool:
-    """Whether an activity failed of its surroundings: a worker with another graph or of an older release, or a blob
-    store that is away.
+    """Whether an activity failed of its surroundings: a worker with another graph or of an older release, a blob store
+    that is away; one of the adapter's own also where its workers are lost or very slow.
 
     That is no error of an executor, and neither a deployment nor an outage may fail a run.
     """
     cause = cause_of(error)
     if not isinstance(cause, ApplicationError):
         return False
-    return cause.type in (GRAPH_CHANGED, NEWER_SCHEMA, STORE_UNAVAILABLE) or (
+    return cause.type in (GRAPH_CHANGED, NEWER_SCHEMA, STORE_UNAVAILABLE, TIMED_OUT) or (
         cause.type == "NotFoundError" and NOT_REGISTERED in cause.message
     )
 

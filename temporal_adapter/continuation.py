@@ -24,10 +24,11 @@ import msgspec
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from temporal_adapter import wire
+    from temporal_adapter.calls import in_parts
     from temporal_adapter.converter import ordered_json
     from temporal_adapter.engine import WentOn
     from temporal_adapter.execution import CANCEL_PATIENCE, Execution
@@ -47,8 +48,8 @@ _OPENING, _PER_PART = 12, 6
 _TAIL_BYTES = 32 * 1024
 """Bytes of JSON up to which what is left of a list is carried over; beyond, it goes to the blob store."""
 
-_PART_BYTES = 256 * 1024
-"""Bytes of JSON of what goes to the blob store in one piece, which passes through history when it is read."""
+_PAGE_BYTES = 256 * 1024
+"""Bytes of JSON of the items that go to the blob store in one page."""
 
 _CARRIED_BYTES = 512 * 1024
 """Bytes of JSON that are carried over as an argument; beyond, they go through the blob store."""
@@ -139,12 +140,12 @@ class Continuation(Execution):
         )
         if self._observe is not None:
             self._observe(data)
-        result = await self._calls.surely("The run", lambda: self._calls.own("carry_on", data))
+        result = await self._calls.surely("The run", self._calls.own("carry_on", data))
         self._facts.append(WentOn(self._recorded(wire.CarryOnResult, result)))
 
     async def _fetched(self, part: wire.Value) -> str:
         data = wire.FetchInput(value=part)
-        result = await self._calls.surely("The run", lambda: self._calls.own("fetch", data))
+        result = await self._calls.surely("The run", self._calls.own("fetch", data))
         item = self._recorded(wire.FetchResult, result).item
         if self._observe is not None:
             self._observe(Kept(part, item))
@@ -218,7 +219,7 @@ class Continuation(Execution):
         carried = self._to_carry()
         text, parts = _text(carried), None
         if len(text) > _CARRIED_BYTES:
-            parts = await self._kept(_cut(text))
+            parts = await self._kept(in_parts(text))
             if parts is None:
                 return
         self._door = "left"
@@ -326,8 +327,13 @@ class Continuation(Execution):
         """Write JSON to the blob store; return where it is, or None if something came in between."""
         values: list[wire.Value] = []
         for item in items:
-            data = wire.KeepInput(items=[item])
-            result = await self._calls.surely("The run", lambda data=data: self._calls.own("keep", data))
+            try:
+                result = await self._calls.keep(item)
+            except FailureError as error:
+                if is_cancelled_exception(error):
+                    raise
+                self._others.add(self._spawn(self._keep_at_length(item, error)))
+                return None
             [value] = self._recorded(wire.KeepResult, result).values
             if self._observe is not None:
                 self._observe(Kept(value, item))
@@ -335,6 +341,11 @@ class Continuation(Execution):
             if not self._may_leave():
                 return None
         return values
+
+    async def _keep_at_length(self, item: Any, error: FailureError) -> None:
+        """Stay until the blob store takes this: people are answered meanwhile."""
+        self._tell_of_wait("Going on as a new Temporal run", error)
+        await self._calls.keep(item, patiently=True)
 
 
 def continues() -> ApplicationError:
@@ -355,7 +366,7 @@ def _paged(sizes: Sequence[int]) -> list[tuple[int, int]]:
     pages: list[tuple[int, int]] = []
     first, size = 0, 0
     for place, own in enumerate(sizes):
-        if place > first and size + own > _PART_BYTES:
+        if place > first and size + own > _PAGE_BYTES:
             pages.append((first, place))
             first, size = place, 0
         size += own
@@ -373,7 +384,3 @@ def _text(carried: wire.Carried) -> str:
     assert carried.tails is not None
     assert carried.state is not None
     return wire.to_bytes(wire.dump(wire.CarriedText(tails=carried.tails, state=carried.state))).decode("ascii")
-
-
-def _cut(text: str) -> list[str]:
-    return [text[start : start + _PART_BYTES] for start in range(0, len(text), _PART_BYTES)]

@@ -195,7 +195,7 @@ class Execution:
                 return
             seed = self._engine.start(message, parsed)
             seed = wire.replace(seed, at=self._clock)
-            result = await self._calls.despite_trouble("The run", lambda: self._calls.own("seed", seed))
+            result = await self._calls.despite_trouble("The run", self._calls.own("seed", seed))
         except wire.NewerSchema:  # the workflow task fails, and is tried again until a newer worker takes it
             raise
         except (FailureError, wire.WireError) as error:
@@ -212,7 +212,7 @@ class Execution:
         if seed.options.restore is not None:  # of this session's own, the store may not have the last ones yet
             await workflow.wait_condition(lambda: not self._engine.lineage.unmirrored)
         try:
-            result = await self._calls.despite_trouble("The input", lambda: self._calls.own("seed", seed))
+            result = await self._calls.despite_trouble("The input", self._calls.own("seed", seed))
         except FailureError as error:
             if is_cancelled_exception(error):
                 return
@@ -408,7 +408,7 @@ class Execution:
 
     async def _judge(self, decision: Judge) -> None:
         try:
-            result = await self._calls.despite_trouble("A response", lambda: self._calls.own("respond", decision.input))
+            result = await self._calls.despite_trouble("A response", self._calls.own("respond", decision.input))
         except FailureError as error:
             if is_cancelled_exception(error):
                 return

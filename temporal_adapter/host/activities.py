@@ -20,11 +20,17 @@ from temporal_adapter.failures import failure_of
 from temporal_adapter.pool import UnknownExecutor
 from temporal_adapter.store import StoreError
 from temporal_adapter.values import DecodeError, EncodeError
-from temporal_adapter.wire.names import NEWER_SCHEMA, STORE_UNAVAILABLE, executor_activity_type, service_activity_type
+from temporal_adapter.wire.names import (
+    NEWER_SCHEMA,
+    STORE_UNAVAILABLE,
+    Service,
+    executor_activity_type,
+    service_activity_type,
+)
 
 from . import mirror
 from .asking import notify
-from .carry import carry_on, fetch, keep
+from .carry import carry_on, fetch, keep, whole
 from .context import Host, now
 from .deliver import deliver
 from .heartbeat import Heart, attempt
@@ -52,37 +58,42 @@ def activities(host: Host, executor_paths: list[tuple[str, ...]]) -> list[Callab
     heart = Heart()
     return [
         *(_executor_activity(host, path, heart) for path in executor_paths),
-        _define(service_activity_type(host.name, "seed"), wire.SeedInput, lambda data: seed(host, data)),
-        _define(service_activity_type(host.name, "respond"), wire.RespondInput, lambda data: respond(host, data)),
-        _define(service_activity_type(host.name, "commit"), wire.CommitInput, lambda data: _commit(host, data)),
-        _define(service_activity_type(host.name, "turn"), wire.TakeTurn, _take_turn),
-        _define(
-            service_activity_type(host.name, "kwargs"), wire.ResolveKwargs, lambda data: resolve_kwargs(host, data)
-        ),
-        _define(service_activity_type(host.name, "notify"), wire.NotifyInput, lambda data: notify(host, data)),
-        _define(service_activity_type(host.name, "keep"), wire.KeepInput, lambda data: keep(host, data)),
-        _define(service_activity_type(host.name, "fetch"), wire.FetchInput, lambda data: fetch(host, data)),
-        _define(service_activity_type(host.name, "carry_on"), wire.CarryOnInput, lambda data: carry_on(host, data)),
+        _own(host, "seed", wire.SeedInput, seed),
+        _own(host, "respond", wire.RespondInput, respond),
+        _own(host, "commit", wire.CommitInput, _commit),
+        _own(host, "turn", wire.TakeTurn, _take_turn),
+        _own(host, "kwargs", wire.ResolveKwargs, resolve_kwargs),
+        _own(host, "notify", wire.NotifyInput, notify),
+        _own(host, "keep", wire.KeepInput, keep),
+        _own(host, "fetch", wire.FetchInput, fetch),
+        _own(host, "carry_on", wire.CarryOnInput, carry_on),
     ]
 
 
+def _own(
+    host: Host, service: Service, shape: type[InputT], body: Callable[[Host, InputT], Awaitable[msgspec.Struct]]
+) -> Callable[..., Any]:
+    async def run(data: Any) -> msgspec.Struct:
+        return await body(host, wire.load(shape, await whole(host, data)))
+
+    return _define(service_activity_type(host.name, service), run)
+
+
 def _executor_activity(host: Host, path: tuple[str, ...], heart: Heart) -> Callable[..., Any]:
-    async def run(data: wire.DeliveryInput) -> wire.DeliveryResult:
+    async def run(data: Any) -> wire.DeliveryResult:
         try:
             async with attempt(heart):
-                return await deliver(host, data)
+                return await deliver(host, wire.load(wire.DeliveryInput, data))
         except EncodeError as error:
             raise EncodeError(f"Executor {'/'.join(path)!r}: {error}") from error
 
-    return _define(executor_activity_type(host.name, path), wire.DeliveryInput, run)
+    return _define(executor_activity_type(host.name, path), run)
 
 
-def _define(
-    activity_type: str, shape: type[InputT], body: Callable[[InputT], Awaitable[msgspec.Struct]]
-) -> Callable[..., Any]:
+def _define(activity_type: str, body: Callable[[Any], Awaitable[msgspec.Struct]]) -> Callable[..., Any]:
     async def run(data: Any) -> Any:
         try:
-            return ordered_json(wire.dump(await body(wire.load(shape, data))))
+            return ordered_json(wire.dump(await body(data)))
         except asyncio.CancelledError as error:
             if activity.is_cancelled():
                 raise
@@ -137,7 +148,7 @@ def _writable(error: ApplicationError) -> ApplicationError:
     return whole if _is_writable(whole) else having()
 
 
-async def _take_turn(_: wire.TakeTurn) -> wire.TurnTaken:
+async def _take_turn(_: Host, data: wire.TakeTurn) -> wire.TurnTaken:
     return wire.TurnTaken(at=now())
 
 

@@ -5,7 +5,14 @@ What is carried over, and when, is the engine's to say (`engine.leaving`).
 
 from __future__ import annotations
 
+import json
+from typing import Any, cast
+
+from temporalio.exceptions import ApplicationError
+
 from temporal_adapter import wire
+from temporal_adapter.store import StoreError
+from temporal_adapter.wire.names import STORE_UNAVAILABLE
 
 from .context import Host, Stores, now
 from .migrate import migrated
@@ -16,11 +23,27 @@ async def keep(host: Host, data: wire.KeepInput) -> wire.KeepResult:
     """Write JSON to the blob store; return where it is.
 
     Raises:
-        StoreError: The store cannot be written.
+        ApplicationError: The store cannot be written; Temporal may try again.
     """
     values = host.stores().values
-    kept = [wire.Value(ref=await values.put(item), size=len(wire.to_bytes(item))) for item in data.items]
+    try:
+        kept = [wire.Value(ref=await values.put(item), size=len(wire.to_bytes(item))) for item in data.items]
+    except StoreError as error:
+        raise ApplicationError(wire.encodable(str(error)), type=STORE_UNAVAILABLE) from error
     return wire.KeepResult(values=kept, at=now())
+
+
+async def whole(host: Host, data: Any) -> Any:
+    """Return what an activity was given; of what is in the blob store (`wire.InParts`), that.
+
+    Raises:
+        StoreError: The store cannot be read, or has it no more.
+    """
+    if not isinstance(data, dict) or "in_parts" not in data:
+        return cast("Any", data)
+    values = host.stores().values
+    parts = [await values.resolve(part) for part in wire.load(wire.InParts, data).in_parts]
+    return json.loads("".join(parts))
 
 
 async def fetch(host: Host, data: wire.FetchInput) -> wire.FetchResult:

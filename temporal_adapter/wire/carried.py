@@ -158,6 +158,12 @@ class KeepResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     at: str
 
 
+class InParts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What stands for an activity's input that is too large for history: where the parts of its JSON text are."""
+
+    in_parts: list[Value]  # references
+
+
 class FetchInput(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     value: Value
 

@@ -34,6 +34,9 @@ NEWER_SCHEMA = "NewerSchema"
 STORE_UNAVAILABLE = "CheckpointStoreUnavailable"
 """Error type of an activity that needs the blob store and cannot read or write it."""
 
+TIMED_OUT = "AdapterActivityTimedOut"
+"""Error type of one of the adapter's own activities that did not end in time, however often it was tried."""
+
 RESPONSE_REFUSED = "ResponseRefused"
 """Error type of a `respond` update that was refused."""
 

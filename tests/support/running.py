@@ -54,6 +54,12 @@ async def until(met: Callable[[], Awaitable[Any]], *, seconds: float = 90.0) -> 
     return await asyncio.wait_for(ask(), seconds)
 
 
+async def tells(run: DurableRun, text: str) -> bool:
+    """Whether the events of a run have this text in them so far."""
+    events = await run.events_between(0, (await run.status()).events)
+    return any(text in str(event) for event in events)
+
+
 async def failure_of(run: Any) -> ApplicationError:
     """Await the failure of a run or Temporal handle; return the error that Temporal has for it.
 

@@ -82,7 +82,7 @@ ONLY: dict[str, set[str]] = {
         "stream_log",
         "wire",
     },
-    "continuation": {"converter", "engine", "execution", "wire"},
+    "continuation": {"calls", "converter", "engine", "execution", "wire"},
     "doors": {"activity_errors", "answers", "continuation", "converter", "engine", "wire"},
     "workflow": {"activity_errors", "converter", "doors", "engine", "wire"},
     "answers": {"engine", "wire"},

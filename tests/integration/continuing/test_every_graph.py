@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from temporalio.client import Client
 
-from temporal_adapter import continuation
+from temporal_adapter import calls, continuation
 from temporal_adapter.host import context
 from tests.support.differential import difference_of, run_in_process, run_on_temporal
 from tests.support.graphs import GRAPHS
@@ -16,14 +16,16 @@ EACH_CHANCE = 1
 
 @pytest.fixture(params=["carried along", "through the blob store"])
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How what is carried over gets to the next link."""
+    """How what is carried over gets to the next link, and what is large to the adapter's own activities."""
     monkeypatch.setattr(context, "DEFAULT_CONTINUES_AFTER", EACH_CHANCE)
     monkeypatch.setattr(continuation, "_OPENING", 0)
     monkeypatch.setattr(continuation, "_PER_PART", 0)
     if request.param == "through the blob store":
         monkeypatch.setattr(continuation, "_TAIL_BYTES", 0)
         monkeypatch.setattr(continuation, "_CARRIED_BYTES", 0)
-        monkeypatch.setattr(continuation, "_PART_BYTES", 700)
+        monkeypatch.setattr(continuation, "_PAGE_BYTES", 700)
+        monkeypatch.setattr(calls, "_PART_BYTES", 700)
+        monkeypatch.setattr(calls, "_LARGEST", 300)
     return str(request.param)
 
 

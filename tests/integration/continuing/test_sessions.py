@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 
 import pytest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from bench.soak_worker import clerk
-from temporal_adapter import wire
 from temporal_adapter.host import context
-from temporal_adapter.host.context import now
 from tests.support.graphs import answer_all, ask_once, chain, loop
 from tests.support.links import is_left, links_of, replay_failures
 from tests.support.running import pending, serving, until
+from tests.support.slow_turns import SlowTurns
 
 
 @pytest.fixture(autouse=True)
@@ -120,12 +118,7 @@ async def test_a_stream_of_signals_does_not_hold_a_run_up_that_is_to_go_on(
 ) -> None:
     """What comes while it leaves is carried over, and a person's response among it counts."""
 
-    async def slow_turn(_: wire.TakeTurn) -> wire.TurnTaken:
-        await asyncio.sleep(0.5)
-        return wire.TurnTaken(at=now())
-
-    # So that there is always a signal whose turn has not come.
-    monkeypatch.setattr(sys.modules["temporal_adapter.host.activities"], "_take_turn", slow_turn)
+    SlowTurns(monkeypatch, 0.5)  # so that there is always a signal whose turn has not come
     async with serving(client, task_queue, ask_once) as durable:
         run = await durable.start(1, id=task_queue)
         [request] = await pending(run)

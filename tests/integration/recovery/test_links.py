@@ -14,7 +14,7 @@ from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from temporal_adapter import BlobCheckpointStorage, BlobStore, continuation, wire
+from temporal_adapter import BlobCheckpointStorage, BlobStore, calls, continuation, wire
 from temporal_adapter.host import context
 from temporal_adapter.recovery import adopt, rebuild, verify
 from temporal_adapter.store.names import run_object, value_object
@@ -46,7 +46,8 @@ def links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "DEFAULT_CONTINUES_AFTER", 1)
     monkeypatch.setattr(continuation, "_TAIL_BYTES", 0)
     monkeypatch.setattr(continuation, "_CARRIED_BYTES", 0)
-    monkeypatch.setattr(continuation, "_PART_BYTES", 1500)
+    monkeypatch.setattr(continuation, "_PAGE_BYTES", 1500)
+    monkeypatch.setattr(calls, "_PART_BYTES", 1500)
     monkeypatch.setattr(continuation, "_OPENING", 0)
     monkeypatch.setattr(continuation, "_PER_PART", 0)
 

@@ -17,8 +17,8 @@ from tests.support.links import links_of, replay_failures
 from tests.support.running import pending, serving
 from tests.support.slow_turns import SlowTurns
 
-REQUESTS = 20
-SECONDS = 4.0  # within which all of them are answered
+REQUESTS = 12
+SECONDS = 3.0  # within which all of them are answered
 
 
 def asks_many() -> Workflow:

@@ -10,6 +10,7 @@ This module must load without the extra `cli`, and so without Typer, Rich and de
 
 from __future__ import annotations
 
+import importlib.util
 from typing import NoReturn
 
 from temporal_adapter import process
@@ -23,13 +24,12 @@ def main() -> NoReturn:
 
 
 def _command() -> None:
-    try:
-        from .app import app
-    except ModuleNotFoundError as error:
-        if error.name not in _OF_THE_EXTRA:
-            raise
-        raise SystemExit(
-            f"Error: the command line needs {error.name}, which is not installed: "
-            'pip install "agent-framework-temporal[cli]"'
-        ) from None
+    for name in _OF_THE_EXTRA:
+        if importlib.util.find_spec(name) is None:
+            raise SystemExit(
+                f"Error: the command line needs {name}, which is not installed: "
+                'pip install "agent-framework-temporal[cli]"'
+            )
+    from .app import app
+
     app(prog_name="temporal-adapter")

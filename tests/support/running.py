@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from agent_framework import Workflow
+from agent_framework import Workflow, WorkflowEvent
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
@@ -75,9 +75,10 @@ async def failure_of(run: Any) -> ApplicationError:
 
 
 async def pending(run: DurableRun, count: int = 1) -> list[Any]:
-    """Await until the run is parked on at least so many requests, all its checkpoints mirrored; return the requests.
+    """Await until the run is parked on at least so many requests, all its checkpoints mirrored.
 
-    By executor: which of two that ask in one superstep is first is an accident of scheduling.
+    Returns:
+        The requests, by executor.
     """
 
     async def parked() -> bool:
@@ -89,4 +90,9 @@ async def pending(run: DurableRun, count: int = 1) -> list[Any]:
         )
 
     await until(parked)
-    return sorted(await run.pending_requests(), key=lambda one: one.source_executor_id or "")
+    return by_executor(await run.pending_requests())
+
+
+def by_executor(requests: Iterable[WorkflowEvent[Any]]) -> list[WorkflowEvent[Any]]:
+    """Return requests by executor: which of two that ask in one superstep is first is an accident of scheduling."""
+    return sorted(requests, key=lambda one: one.source_executor_id or "")

@@ -23,12 +23,7 @@ from .conftest import Shell
 WITHOUT = """
 import sys
 
-class Without:
-    def find_spec(self, name, path=None, target=None):
-        if name == {name!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-
-sys.meta_path.insert(0, Without())
+sys.modules[{name!r}] = None  # as if it was not installed
 from temporal_adapter.cli import main
 main()
 """

@@ -46,7 +46,7 @@ from tests.support.faulty import FaultyStore
 from tests.support.graphs import ask_once, ask_twice
 from tests.support.killable import BRISK, HELD, account
 from tests.support.recovering import reporting_at_length
-from tests.support.running import failure_of, pending, serving, until
+from tests.support.running import by_executor, failure_of, pending, serving, until
 
 from .test_sessions import ONCE, ledger
 
@@ -124,7 +124,7 @@ async def test_an_answer_that_was_given_before_is_refused_and_not_waited_for(cli
 async def test_of_responses_in_one_call_all_are_taken_or_none(client: Client, task_queue: str) -> None:
     async with serving(client, task_queue, ask_twice) as durable:
         session = durable.session(f"{task_queue}-session")
-        left, right = (await session.run(1)).get_request_info_events()
+        left, right = by_executor((await session.run(1)).get_request_info_events())
         with pytest.raises(ResponseRefused, match=r"must be bool"):
             await session.run(responses={left.request_id: True, right.request_id: "perhaps"})
         assert len(await session.durable_run.pending_requests()) == 2
@@ -447,7 +447,7 @@ async def test_a_fork_of_a_fork_of_a_replay(client: Client, task_queue: str) -> 
             await run.respond(request.request_id, True)
         await run.result()
         replay = await durable.replay((await run.checkpoints())[0].checkpoint_id)
-        left, right = [one for one in await replay.result() if one.type == "request_info"]
+        left, right = by_executor(one for one in await replay.result() if one.type == "request_info")
         pause = next(one for one in await replay.checkpoints() if one.iteration == 2).checkpoint_id
 
         fork = await durable.fork(pause, responses={left.request_id: False}, reason="one")

@@ -35,9 +35,9 @@ test: $(VENV)/.installed ## Run the tests
 	$(BIN)/python -m tests.support.chromium
 	$(PYTEST) -m "not chaos"
 
-chaos: $(VENV)/.installed ## Run the tests that take too long for `make test`
+chaos: $(VENV)/.installed ## Run what takes too long for `make test`: more of its tests, and of what they draw
 	$(BIN)/python -m tests.support.chromium
-	$(PYTEST) -m chaos
+	$(PYTEST) -m "chaos or hypothesis" --hypothesis-profile thorough
 
 check: lint types ## Run lint and types
 

@@ -20,7 +20,8 @@ from tests.support import chaos, stores
 from workers.dev_server import NAMESPACE, dev_server
 
 # Other tests run beside each: how long an example takes says nothing.
-settings.register_profile("beside others", deadline=None)
+settings.register_profile("beside others", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=400)  # of `make chaos`
 settings.load_profile("beside others")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from temporal_adapter import wire
@@ -75,7 +75,6 @@ def of(annotation: Any, depth: int = 0) -> st.SearchStrategy[Any]:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_a_shape_is_read_as_it_was_written(shape: type[Any]) -> None:
     @given(of(shape))
-    @settings(max_examples=40, deadline=None)
     def check(written: Any) -> None:
         as_json = json.loads(json.dumps(wire.dump(written)))
         assert as_json["v"] == wire.SCHEMA_VERSION

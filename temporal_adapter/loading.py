@@ -20,6 +20,7 @@ from agent_framework import Workflow
 from temporalio.converter import PayloadCodec
 
 from temporal_adapter.definitions import WorkflowSource
+from temporal_adapter.migration import Migration
 
 
 class ObjectNotFound(Exception):
@@ -54,6 +55,18 @@ def find_object(name: str) -> Any:
         ObjectNotFound: The name is malformed, the module cannot be imported, or it has no such attribute.
     """
     return _found(name, "package.module:object, such as shop.security:codec", (FunctionType, type))[1]
+
+
+def find_migration(name: str) -> Migration:
+    """Return the function `(checkpoint, workflow) -> checkpoint` that `package.module:function` stands for.
+
+    Raises:
+        ObjectNotFound: There is none.
+    """
+    found = find_object(name)
+    if not callable(found):
+        raise ObjectNotFound(f"{name!r} is of type {type(found).__name__}, and no function.")
+    return cast(Migration, found)
 
 
 def find_payload_codec(name: str) -> PayloadCodec:

@@ -21,7 +21,8 @@ from temporalio.worker import Worker
 from temporal_adapter import AgentFrameworkPlugin, ConfigurationError, StoreError, process
 from temporal_adapter.connection import ConnectionFailed, connect
 from temporal_adapter.definitions import WorkflowSource, define
-from temporal_adapter.loading import ObjectNotFound, find_payload_codec
+from temporal_adapter.loading import ObjectNotFound, find_migration, find_payload_codec
+from temporal_adapter.migration import OnGraphChange
 from temporal_adapter.plugin import CONTINUE_AS_NEW_BOUNDS, DEFAULT_CHECKPOINT_STORE
 from temporal_adapter.versioning import VersioningBehavior
 from workers.factories import FactoryNotFound, described, find_factory
@@ -37,6 +38,18 @@ class _Factory(click.ParamType):
             return find_factory(value)
         except FactoryNotFound as error:
             self.fail(str(error), param, ctx)
+
+
+class _OnGraphChange(click.ParamType):
+    name = "wait|fail|package.module:migration"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> OnGraphChange:
+        if value == "wait" or value == "fail":
+            return value
+        try:
+            return find_migration(value)
+        except ObjectNotFound as error:
+            self.fail(f"it is neither 'wait' nor 'fail', and as a migration: {error}", param, ctx)
 
 
 @click.command()
@@ -107,6 +120,13 @@ class _Factory(click.ParamType):
     metavar="EVENTS",
     help="A run with so long a history goes on as a new one.  [default: when Temporal suggests it]",
 )
+@click.option(
+    "--on-graph-change",
+    type=_OnGraphChange(),
+    default="wait",
+    show_default=True,
+    help="What becomes of runs of another graph: they wait for workers that have it, fail, or are migrated.",
+)
 @click.option("--profile", metavar="NAME", help="A profile of Temporal's configuration file.")
 def main(
     workflows: Sequence[WorkflowSource],
@@ -120,6 +140,7 @@ def main(
     versioning_behavior: VersioningBehavior | None,
     move_waiting_runs: bool,
     continue_as_new_after: int | None,
+    on_graph_change: OnGraphChange,
     profile: str | None,
 ) -> None:
     """Serve Microsoft Agent Framework workflows on a Temporal task queue, until SIGINT or SIGTERM.
@@ -141,6 +162,7 @@ def main(
             default_versioning_behavior=versioning_behavior,
             move_waiting_runs=move_waiting_runs,
             continue_as_new_after=continue_as_new_after,
+            on_graph_change=on_graph_change,
         )
     except (ConfigurationError, StoreError, ObjectNotFound) as error:
         raise click.ClickException(str(error)) from error

@@ -171,6 +171,14 @@ def test_a_name_that_is_no_factory_is_a_usage_error_that_says_what_there_is(
         (["--task-queue", "q"], "Missing option '--workflow'"),
         (["--workflow", EXAMPLE], "Missing option '--task-queue'"),
         (
+            ["--workflow", EXAMPLE, "--task-queue", "q", "--on-graph-change", "migrate"],
+            "it is neither 'wait' nor 'fail', and as a migration: 'migrate' is not of the form package.module:",
+        ),
+        (
+            ["--workflow", EXAMPLE, "--task-queue", "q", "--on-graph-change", "workers.cli:__name__"],
+            "'workers.cli:__name__' is of type str, and no function.",
+        ),
+        (
             ["--workflow", EXAMPLE, "--task-queue", "q", "--max-concurrent-activities", "0"],
             "'--max-concurrent-activities'",
         ),

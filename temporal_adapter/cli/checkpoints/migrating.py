@@ -22,7 +22,7 @@ from temporal_adapter.definitions import ConfigurationError, define
 from temporal_adapter.graph_changes import difference, graph_of
 from temporal_adapter.host.context import Stores
 from temporal_adapter.host.migrate import MigrationRefused, migrated_record
-from temporal_adapter.loading import ObjectNotFound, described, find_factory, find_object
+from temporal_adapter.loading import ObjectNotFound, described, find_factory, find_migration, find_object
 from temporal_adapter.migration import Migration
 from temporal_adapter.pool import BuiltGraph, GraphPool
 from temporal_adapter.store import RECORDED_RANK
@@ -144,14 +144,11 @@ def _changes(manifest: wire.Manifest, graph: BuiltGraph, name: str) -> str:
     return difference(graph_of(manifest), graph.description())
 
 
-def _function(name: str) -> Any:
+def _function(name: str) -> Migration:
     try:
-        found = find_object(name)
+        return find_migration(name)
     except ObjectNotFound as error:
         raise CliError(ExitCode.USAGE, f"--function: {error}") from error
-    if not callable(found):
-        raise CliError(ExitCode.USAGE, f"--function: {name!r} is of type {type(found).__name__}, and no function.")
-    return found
 
 
 def _pool(name: str, types: Sequence[str]) -> GraphPool:

@@ -46,7 +46,7 @@ async def test_the_page_does_what_it_says(reader: Reader, client: Client) -> Non
     reader.environment["NEW"] = migrated[1]
 
     # Then the one goes on that was migrated by hand, and the other is migrated by the workers
-    async with worker(reader, "python migrating_worker.py"):
+    async with worker(reader, BLOCKS["migrating"]):
         resumed = await reader.run(BLOCKS["resume"])
         outputs = {await _answered(greeting.get_run("greet-mia")), await _answered(noa)}
 
@@ -68,7 +68,7 @@ async def _answered(run: DurableRun) -> str:
 
 
 def test_every_block_is_run_here() -> None:
-    assert set(BLOCKS) == {"greeting.py", "migrations.py", "migrating_worker.py", "list", "migrate", "cancel", "resume"}
+    assert set(BLOCKS) == {"greeting.py", "migrations.py", "migrating", "list", "migrate", "cancel", "resume"}
     assert PAGE.read_text().count("```") == 2 * len(BLOCKS)
 
 

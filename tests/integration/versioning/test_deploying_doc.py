@@ -119,7 +119,6 @@ async def _migrated(client: Client, reader: Reader) -> str:
     """Follow the part about a changed graph; return what its last block prints."""
     for name in ("greeting.py", "migrations.py"):
         (reader.folder / name).write_text(CHANGED[name])
-    (reader.folder / "versioned_worker.py").write_text(TYPED["versioned_worker.py"])
     listed = await reader.run(TYPED["list"])
     reader.environment["CHECKPOINT"] = listed.split("\n")[-2].split()[0]
     assert "fits. Nothing was written." in await reader.run(TYPED["dry-run"])
@@ -148,7 +147,7 @@ def _without_chance(text: str) -> list[str]:
 
 def test_every_block_is_run_here() -> None:
     typed = {"gate", "v1", "current-1", "start", "edit", "v2", "current-2", "draining", "move", "answer", "drained"}
-    changed = {"list", "dry-run", "versioned_worker.py", "v3", "current-3", "migrated"}
+    changed = {"list", "dry-run", "v3", "current-3", "migrated"}
     assert TYPED.keys() == {*typed, *changed, "store", "rollback"}
     assert SHOWN.keys() == {"v1", "move"}
     assert PAGE.count("```") == 2 * (len(TYPED) + len(SHOWN))

@@ -10,6 +10,7 @@ from typing import Literal
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationErrorCategory as Category
 
 from temporal_adapter.deadlines import Deadline
 from temporal_adapter.graph_changes import details
@@ -98,15 +99,18 @@ class Host:
         """Return the error for a run whose graph has this signature, and not that of the worker's graph.
 
         It is never tried again by Temporal: the workflow does that, in its own time. With `waits` that is all it does,
-        whatever the worker is told to do about a changed graph.
+        whatever the worker is told to do about a changed graph. The workflow tells of a wait, once; so the worker's log
+        has no stack trace for each try.
         """
         error_type, advice = _WAIT if waits else self._on_graph_change()
+        category = Category.UNSPECIFIED if error_type == GRAPH_REFUSED else Category.BENIGN
         return ApplicationError(
             f"This worker's graph of workflow {self.name!r} (signature {graph.workflow.graph_signature_hash[:12]}) is "
             f"not the one the run was started with ({signature[:12]}). {advice}",
             *details(graph.description()),
             type=error_type,
             non_retryable=True,
+            category=category,
         )
 
     def _on_graph_change(self) -> tuple[str, str]:

@@ -49,13 +49,17 @@ async def answered_to_its_end(run: DurableRun, times: int) -> list[Any]:
     return (await run.result()).get_outputs()
 
 
-async def test_a_response_waits_says_what_differs_and_is_healed_by_a_rollback(client: Client, task_queue: str) -> None:
+async def test_a_response_waits_says_what_differs_and_is_healed_by_a_rollback(
+    client: Client, task_queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
     store = BlobStore("memory://")
     run, request = await waiting(client, task_queue, store)
     async with serving(client, task_queue, after, store=store):
         await run.handle.signal("respond", {"request_id": request.request_id, "response": True})
         warning = await told(run, "A response waits, and is tried again")
         assert "executors removed: 'start', 'left', 'right', 'longer', 'join' and 3 more" in warning
+    logged = [one for one in caplog.records if one.levelname != "DEBUG" and "GraphChanged" in (one.exc_text or one.msg)]
+    assert all(one.name == "temporalio.workflow" for one in logged), logged  # one line; no stack trace for each try
 
     async with serving(client, task_queue, before, store=store):
 

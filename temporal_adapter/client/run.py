@@ -180,6 +180,7 @@ class DurableRun:
         Raises:
             ResponseRefused: The response is unknown, ill-typed, late, or another than was accepted; says why. The
                 request stays as it was.
+            NoWorker: The run has ended, and no worker tells whether it had this response before.
             RunNotFound: There is no such run.
         """
         data = wire.Response(
@@ -225,7 +226,12 @@ class DurableRun:
         """Tell whoever answers a run that has ended what they would have been told before."""
         try:
             records = await self._all_pages("recorded_responses", wire.Responded)
-        except (LookupError, NoWorker, WorkflowQueryFailedError):
+        except NoWorker as error:  # it may have been accepted: nobody must be told that it was not
+            raise NoWorker(
+                f"{closed} A worker tells what became of request {response.request_id!r}, and none answers: {error} "
+                "Send the response again then; the same one is not counted twice."
+            ) from error
+        except (LookupError, WorkflowQueryFailedError):
             records = []
         mine = [one for one in records if one.request_id == response.request_id and one.outcome != "refused"]
         if not mine:

@@ -13,6 +13,8 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 SCHEMA_VERSION = 1
+"""Of all shapes. A later one is the number of the release that brings it: 10203 in 1.2.3."""
+
 VERSION_KEY = "v"
 
 ShapeT = TypeVar("ShapeT")
@@ -73,9 +75,16 @@ def _check_version(name: str, version: Any) -> None:
     if version > SCHEMA_VERSION:
         raise NewerSchema(
             f"{name} was written by a newer release of agent-framework-temporal (schema version {version}). This is "
-            f"release {release()}, which reads schema versions up to {SCHEMA_VERSION}. Upgrade this process to the "
-            "release that wrote it, or a newer one."
+            f"release {release()}, which reads schema versions up to {SCHEMA_VERSION}. Upgrade this process to "
+            f"{_release_of(version)}."
         )
+
+
+def _release_of(version: int) -> str:
+    """Return which releases read a schema version."""
+    major, minor, patch = version // 10_000, version // 100 % 100, version % 100
+    named = version >= 100
+    return f"release {major}.{minor}.{patch} or a newer one" if named else "the release that wrote it, or a newer one"
 
 
 def replace(shape: ShapeT, **fields: Any) -> ShapeT:

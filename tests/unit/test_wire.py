@@ -93,6 +93,11 @@ def test_a_newer_schema_version_is_refused_with_the_remedy(shape: type[Any]) -> 
     assert "Upgrade this process" in str(refused.value)
 
 
+def test_a_newer_schema_version_names_the_release_that_reads_it() -> None:
+    with pytest.raises(wire.NewerSchema, match=r"Upgrade this process to release 1\.12\.3 or a newer one\."):
+        wire.load(wire.Response, {"v": 11203, "request_id": "r", "response": 1})
+
+
 @pytest.mark.parametrize("version", ["2", None, 1.5, [1]])
 def test_a_schema_version_that_is_no_number_is_refused(version: Any) -> None:
     with pytest.raises(wire.WireError, match="schema version"):

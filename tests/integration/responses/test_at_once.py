@@ -11,7 +11,7 @@ import pytest
 from agent_framework import Workflow, WorkflowBuilder
 from temporalio.client import Client
 
-from temporal_adapter import CancelRefused, DurableRun, ResponseRefused, SessionRefused
+from temporal_adapter import CancelRefused, DurableRun, NoWorker, ResponseRefused, SessionRefused
 from tests.support.graphs import Add, Ask, chain
 from tests.support.links import links_of, replay_failures
 from tests.support.running import pending, serving
@@ -124,6 +124,26 @@ async def test_who_tells_a_run_something_in_its_last_superstep_is_answered(
     assert isinstance(otherwise, ResponseRefused), otherwise
     assert isinstance(cancelled, CancelRefused), cancelled
     assert await replay_failures(await links_of(client, task_queue)) == []
+
+
+async def test_nobody_is_refused_because_no_worker_tells_what_was_accepted(
+    client: Client, task_queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(client, task_queue, asks_itself) as durable:
+        run = await durable.start(1, id=task_queue)
+        [request] = await pending(run)
+        accepted = await run.respond(request.request_id, True)
+        await run.result()
+
+        async def nobody_answers(*_: object) -> None:
+            raise NoWorker("No worker answered.")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(run, "_all_pages", nobody_answers)
+            with pytest.raises(NoWorker, match="the same one is not counted twice"):
+                await run.respond(request.request_id, True)
+
+        assert await run.respond(request.request_id, True) == accepted
 
 
 @pytest.mark.parametrize("cached", [0, 1000])

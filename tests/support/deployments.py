@@ -85,10 +85,16 @@ async def until_current(client: Client, deployment: str, build_id: str) -> None:
 
 
 async def _current_on_queue(client: Client, task_queue: str, kind: TaskQueueType.ValueType) -> str:
+    """Return the current build as a task queue has it; empty if it has none, or cannot tell at the moment."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace, task_queue=TaskQueue(name=task_queue), task_queue_type=kind
     )
-    answer = await client.workflow_service.describe_task_queue(request)
+    try:
+        answer = await client.workflow_service.describe_task_queue(request)
+    except RPCError as error:
+        if error.status is RPCStatusCode.CANCELLED:  # the server loads the queue anew, since a build became current
+            return ""
+        raise
     return answer.versioning_info.current_deployment_version.build_id
 
 

@@ -38,6 +38,11 @@ def attempts(history: WorkflowHistory) -> dict[str, int]:
     return counts
 
 
+def has_begun(history: WorkflowHistory) -> bool:
+    """Whether there is anything to replay: over a history without, Temporal's replayer never ends."""
+    return count(history, EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED) > 0
+
+
 def count(history: WorkflowHistory, event_type: EventType.ValueType) -> int:
     """Return how many events of a type there are."""
     return sum(event.event_type == event_type for event in history.events)

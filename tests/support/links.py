@@ -10,7 +10,7 @@ from temporalio.worker import Replayer
 
 from temporal_adapter import workflow_type
 
-from .histories import count, scheduled
+from .histories import count, has_begun, scheduled
 
 
 async def links_of(client: Client, workflow_id: str) -> list[WorkflowHistory]:
@@ -42,7 +42,7 @@ def is_left(history: WorkflowHistory) -> bool:
 async def replay_failures(histories: Iterable[WorkflowHistory]) -> list[Exception]:
     """Return why histories do not replay; nothing where all do."""
     failures: list[Exception] = []
-    for history in histories:
+    for history in filter(has_begun, histories):
         name = history.events[0].workflow_execution_started_event_attributes.workflow_type.name
         replayer = Replayer(workflows=[workflow_type(name)])
         result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
